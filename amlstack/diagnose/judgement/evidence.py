@@ -219,7 +219,7 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     if event.code == "nccl-warning" and log.spoken - event.line > WENT_ON:
         return False
     first = str(event.facts.get("message", event.text))
-    raised_so = definite(first)
+    raised_so = definite(first) or _OF_R.match(first) is not None
     raised = event.weight >= 3 or raised_so
     went_on = event.text.startswith("Error: ") and any(line > event.line for line in log.progress.get(None, ()))
     last = log.lines - event.line <= LAST and not went_on
@@ -236,6 +236,8 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     return last and raised and not event.soft and (whole or log.spoken <= event.line + SAID)
 
 
+_OF_R = re.compile(r"Error in .{1,200}?\) ?: \S")
+"""Begins what R prints of an error that its program did not catch."""
 _HARMLESS = re.compile(r"Warning: |^W tensorflow/|^[\[\d:., -]{0,40}INFO\b|\bIgnore\b")
 """Warnings of Python's own, notes that quote what they work on, and what a program does without."""
 

@@ -209,6 +209,8 @@ _LAST_WORDS = re.compile(
 """Words on a failure that are the end of a program as its very last line: a missing key is only its name in quotes."""
 _TESTED = re.compile(r"(?:=+ )?(?:\d+ \w+, )*[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s\b")
 """The last line of pytest, where a test failed."""
+_TEST_AT = re.compile(r"\S+\.py:\d+: [A-Z]\w*(?:Error|Exception|Exit|Failed)$")
+"""The last line of one test's report: the place, and the exception's class."""
 _TESTS = ("E  ", "FAILED ", "ERROR ")
 """Begin the lines of its report that say why."""
 _REPORT = b"\nSender: LSF System <"
@@ -272,7 +274,7 @@ def last(
     rows = whole.split(b"\n")
     end = lines - (tail.count(b"\n") - whole.count(b"\n")) + tail.endswith(b"\n")  # the last line that is not blank
     shown = [line_of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST - REASON :]]
-    if _TESTED.match(shown[-1].text.strip()):
+    if _TESTED.match(shown[-1].text.strip()) or (len(rows) > 1 and _TEST_AT.match(shown[-1].text)):
         read = (line_of(raw[:LONGEST].decode(errors="replace")) for raw in rows)
         at, line = next(
             ((at, line) for at, line in enumerate(read, start=1) if line.text.startswith(_TESTS)),
@@ -549,6 +551,27 @@ def without_logged(events: Iterable[Event], tail: bytes, lines: int) -> tuple[Ev
         return later >= (1 if form.endswith("~") else WENT_ON)
 
     return tuple(replace(event, role=EventRole.NOTE) if went_on(event) else event for event in events)
+
+
+_FAILED_REQUEST = re.compile(rb"\b5\d\d\b|^\s*$")
+_SERVED = b'" 200'
+
+
+def with_last_request(events: tuple[Event, ...], tail: bytes, lines: int) -> tuple[Event, ...]:
+    """The events of a log; the exception of a request is one where its server answered no other, and says no more."""
+    asked = [at for at, event in enumerate(events) if "asked" in event.facts]
+    if not asked or _SERVED in tail:
+        return events
+    last, rows = events[asked[-1]], tail.removesuffix(b"\n").split(b"\n")
+    later = rows[max(0, last.line - lines + len(rows)) :]
+    said = str(last.facts.get("said", "")).encode()
+    if not all(_FAILED_REQUEST.search(row) or row.strip() in said for row in later):
+        return events
+    shown = {name: value for name, value in last.facts.items() if name not in ("caught", "record")}
+    return tuple(
+        replace(event, soft=False, facts=shown, role=event.signature.role) if at == asked[-1] else event
+        for at, event in enumerate(events)
+    )
 
 
 BANNER = 60

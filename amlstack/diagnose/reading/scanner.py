@@ -40,7 +40,8 @@ _RANKED_HEADER = re.compile(rf"\S.*\[rank ?(?P<rank>\d{{1,6}})\]: ?{re.escape(tr
 _IGNORED = re.compile(
     r"Exception ignored in|--- Logging error ---|Error in atexit\._run_exitfuncs"
     r"|\W?(?:WARN(?:ING)?\b(?! NCCL).*|(?:INFO|DEBUG)\b\S{0,20} )Traceback \("
-    r"|Exception \w+ during processing of request|.{0,60}\bException (?:in ASGI application|on /\S* \[[A-Z]+\])"
+    r"|(?P<asked>Exception \w+ during processing of request"
+    r"|.{0,60}\bException (?:in ASGI application|on /\S* \[[A-Z]+\]))"
 )
 """Begins what is shown of an exception that was caught, and ends no program."""
 _ASIDE = ("Exception in thread ", "Exception in callback ", "future: <Task finished", "future: <Future finished")
@@ -65,8 +66,8 @@ class Exceptions:
     """
 
     __slots__ = (
-        "_above", "_aside", "_attention", "_began", "_collector", "_ignored", "_last_raised", "_messages", "_readers",
-        "_records", "_spawned", "_until",
+        "_above", "_aside", "_asked", "_attention", "_began", "_collector", "_ignored", "_last_raised", "_messages",
+        "_readers", "_records", "_spawned", "_until",
     )  # fmt: skip
 
     def __init__(self, collector: Collector) -> None:
@@ -79,6 +80,7 @@ class Exceptions:
         self._aside: set[Writer] = set()
         self._records: dict[Writer, str] = {}
         self._above: tuple[int, list[str]] = 0, []
+        self._asked = False
         self._began: Writer | None = None
         self._until, self._attention = 0, ATTENTION
 
@@ -93,8 +95,9 @@ class Exceptions:
             self._collector.warned(number - 1)
         if found := _SPAWNED.match(line.text):
             self._spawned = int(found[1])
-        if _IGNORED.match(line.text):
+        if found := _IGNORED.match(line.text):
             self._ignored.add((line.rank, line.local))
+            self._asked = found["asked"] is not None
         if line.text.startswith(_ASIDE):
             self._aside.add((line.rank, line.local))
 
@@ -133,7 +136,7 @@ class Exceptions:
         reader = self._reader(writer)
         bare = reader.bare(line.text)
         if number <= BEGIN and not self._last_raised:
-            bare = reader.begin_within(bare, plain=number <= PLAIN)
+            bare = reader.begin_within(bare, plain=number <= PLAIN, flat=line.dated)
         if bare != line.text:
             line = line._replace(text=bare)
         inside = reader.open
@@ -200,6 +203,9 @@ class Exceptions:
                 self._raised((rank, local), cut, line, None)
                 continue
             rest: dict[str, Any] = {"soft": (rank, local) in self._ignored, "facts": _facts(cut)}
+            above = writers.plain(next(iter(self._above[1]), ""))
+            if messages.logged_as_error(above):  # the program printed what its exception says first
+                cut = replace(cut, text=f"{above} ({cut.text})")
             # How a program was started says nothing of what it did.
             code = "traceback-cut-short" if cut.says else "launcher-wrapper"
             signature = by_code("interrupted" if reader.before.endswith(messages.INTERRUPTED) else code)
@@ -259,6 +265,21 @@ class Exceptions:
             return by_code("python-exception"), {}
         return found
 
+    def _caught(self, raised: tracebacks.Raised, signature: Signature) -> dict[str, str]:
+        """Facts on who caught an exception, from the lines above its traceback and from its first frame."""
+        facts: dict[str, str] = {}
+        above = (text for text in self._above[1] if text.strip())
+        if (
+            raised.caught
+            and signature.kind != "stop"
+            and any(map(tracebacks.DONE_WITHOUT.search, islice(above, _WITHOUT)))
+        ):
+            facts["guess"] = "said"
+        logged = bool(self._above[1]) and messages.logged_as_error(writers.plain(self._above[1][0]))
+        if raised.caught == "own" or (raised.caught and logged):
+            facts["caught"] = raised.caught
+        return facts
+
     def _raised(self, writer: Writer, raised: tracebacks.Raised, line: Line, time: Stamp | None) -> None:
         signature, facts = self._meant(raised, line)
         events = self._collector.events
@@ -278,21 +299,14 @@ class Exceptions:
             self._collector.chain(at, raised, signature, time)
             return
         ignored = self.ignored(writers.Line("", *writer))
+        if ignored and self._asked:
+            facts = {**facts, "asked": "request"}
         if writer in self._aside:
             self._aside.discard(writer)
             facts = {**facts, "aside": "thread"}
         elif (form := self._records.pop(writer, None)) and not raised.main:
             facts = {**facts, "record": form}
-        above = (text for text in self._above[1] if text.strip())
-        if (
-            raised.caught
-            and signature.kind != "stop"
-            and any(map(tracebacks.DONE_WITHOUT.search, islice(above, _WITHOUT)))
-        ):
-            facts = {**facts, "guess": "said"}
-        logged = bool(self._above[1]) and messages.logged_as_error(writers.plain(self._above[1][0]))
-        if raised.caught == "own" or (raised.caught and logged):
-            facts = {**facts, "caught": raised.caught}
+        facts = {**facts, **self._caught(raised, signature)}
         before = len(events)
         self._collector.add(
             signature,
@@ -664,6 +678,7 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     raised = (each.line for each in log.events if "main" in each.facts and not each.soft)
     if any("record" in event.facts for event in log.events):
         log = replace(log, events=messages.without_logged(log.events, tail.kept, number))
+    log = replace(log, events=messages.with_last_request(log.events, tail.kept, number))
     if not log.events:
         return replace(log, reached=messages.last_counter(tail.kept, line_of))
     sign = next((each.line for each in log.events if each.role is EventRole.CULPRIT and not each.soft), number)

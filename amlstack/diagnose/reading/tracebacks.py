@@ -182,6 +182,8 @@ class TracebackReader:
             self._begin(original=bare.startswith("Original"))
             self.cell, self._last = cell[1] if cell else "", number
             self.before = _ORIGINALS.split(text)[0] if HEADER in text else text[: len(text) - len(text.lstrip())]
+            if definite(f"{self.before}x"):  # a message that is a traceback itself
+                self.before = ""
             return None
         if not self.open:
             if _CHAINED.match(bare):
@@ -193,10 +195,11 @@ class TracebackReader:
             return None
         return self._inside(text, bare, number)
 
-    def begin_within(self, text: str, *, plain: bool) -> str:
+    def begin_within(self, text: str, *, plain: bool, flat: bool) -> str:
         """Takes a line of a log's begin, which may be a frame of a traceback whose header was cut off; its own text."""
         at = text.find('   File "', 0, LONGEST_SOURCE) + 1  # behind what a logger puts before each line, and a space
-        if plain and not self.open and text[at : at + 1].isspace() and _FRAME.match(text[at:]):
+        flat = flat and text.startswith('File "')  # a collector of logs took the margin off
+        if plain and not self.open and (flat or text[at : at + 1].isspace()) and _FRAME.match(text[at:]):
             self._begin(original=False)
             self.before = text[:at]
         elif not self.open and _OF_NOTEBOOK.match(text):

@@ -121,6 +121,7 @@ _PREFIXES = tuple(
         # syslog, and journald whose time was another prefix
         (_LETTERS, r"[A-Z][a-z]{2} [ \d]\d [\d:]{8} [\w.-]+ (?!kernel)[\w./-]+(?:\[\d+\])?: "),
         (_LETTERS, r"[\w.-]+ [\w./-]+\[\d+\]: "),
+        ("ah", r"(?:app|heroku)\[[\w.-]+\]: "),
         # compose, kubeflow
         (_LETTERS, rf"(?:[\w-]+-)?(?:worker|trainer)-(?P<rank>{_NUMBER})(?: +--| +\|) ?(?! *\d+:\d+ \[)"),
         (_LETTERS, r"(?!(?i:info|warn\w*|error|debug|critical|notice|fatal|trace) )[\w.-]{1,63} +\| ?"),

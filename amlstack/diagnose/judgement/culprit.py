@@ -53,13 +53,14 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
     """
     events = list(events)
     ends = [event for event in events if event.role in (EventRole.VICTIM, EventRole.SUMMARY) and not event.soft]
-    ended, by_hand = bool(ends), bool(ends) and all(event.signature.kind == "stop" for event in ends)
+    by_hand = bool(ends) and all(event.signature.kind == "stop" for event in ends)
     if any(event.code == "job-cancelled" for event in events):  # what a program logs as a note it had caught
         noted = "\n".join(event.text for event in events if event.soft and "INFO" in event.text[:60])
         events = [event for event in events if event.signature.blameless or event.text.split("] ")[-1] not in noted]
     tiers: dict[int, list[Event]] = {}
     for event in events:
-        warned = event.soft and (by_hand or not (ended or event.weight > 2))  # who pressed Ctrl-C had another reason
+        told = _leads_to(event, ends) if ends else event.weight > 2
+        warned = event.soft and (by_hand or not told)  # who pressed Ctrl-C had another reason
         if event.role is EventRole.CULPRIT and not warned:
             tiers.setdefault(_tier(event), []).append(event)
     best = tiers[min(tiers)] if tiers else []
@@ -67,6 +68,11 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
     if all(event.code == "process-group-missing" for event in best):  # a warning may say why none was made
         best = best + [event for event in tiers.get(4, ()) if event.weight > 2]
     return best
+
+
+def _leads_to(event: Event, ends: Iterable[Event]) -> bool:
+    """True where an end stands in another log, or not far below an event."""
+    return any(end.file != event.file or abs(end.line - event.line) <= CONSEQUENCE for end in ends)
 
 
 def _tier(event: Event) -> int:

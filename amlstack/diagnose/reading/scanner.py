@@ -157,7 +157,7 @@ class Exceptions:
             self._began = writer if writer != NAMELESS else None
             # The text before the header in its line is a summary, or a progress bar.
             line = line._replace(text=line.text.partition(tracebacks.HEADER)[0])
-        return None if tracebacks.quoted(line.text) else line
+        return None if tracebacks.quoted(line.text) or (inside and tracebacks.HEADER in line.text) else line
 
     def _continued(self, writer: Writer, text: str) -> Writer | None:
         """Whose traceback a line goes on with: that of a writer whose name stands before the header alone."""
@@ -198,6 +198,8 @@ class Exceptions:
             if cut.chained and (at := self._last_raised.get((rank, local))) is not None:
                 self._collector.cut_off(at, lines)
                 continue
+            if reader.headless and any(each.code == "bare-exception" for each in self._collector.events[:1]):
+                continue  # the exception stands above its frames
             line = writers.named(writers.Line("", rank, local), reader.before)
             if not cut.text.startswith("at "):
                 self._raised((rank, local), cut, line, None)

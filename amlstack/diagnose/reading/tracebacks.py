@@ -23,6 +23,7 @@ _OF_NOTEBOOK = re.compile(
 """A frame in IPython's form."""
 NO_CLASS = " "
 """Stands for the exception's class where IPython's header was cut off."""
+_CLASS = re.compile(r"\s*[\w.]*(?:Error|Exception|\w\.error): $")
 _NUMBERED = re.compile(r"^\d+ +(?=\S)")
 """Begins a line of source code as IPython shows it."""
 _BOX = "│╭╰"
@@ -141,6 +142,7 @@ class TracebackReader:
         open: A traceback has begun and its last line has not come.
         cell: The exception's class, in the header of a notebook's traceback.
         before: The text before the last header in its line.
+        headless: The traceback that is open has no header.
     """
 
     open: bool = False
@@ -157,6 +159,7 @@ class TracebackReader:
     _caught: str = ""
     _code: str = ""
     before: str = ""
+    headless: bool = False
 
     def bare(self, text: str) -> str:
         """A line without the text in front of this writer's last header: a quote's mark, a logger's time and name."""
@@ -182,7 +185,7 @@ class TracebackReader:
             self._begin(original=bare.startswith("Original"))
             self.cell, self._last = cell[1] if cell else "", number
             self.before = _ORIGINALS.split(text)[0] if HEADER in text else text[: len(text) - len(text.lstrip())]
-            if definite(f"{self.before}x"):  # a message that is a traceback itself
+            if _CLASS.match(self.before):  # a message that is a traceback itself
                 self.before = ""
             return None
         if not self.open:
@@ -201,7 +204,7 @@ class TracebackReader:
         flat = flat and text.startswith('File "')  # a collector of logs took the margin off
         if plain and not self.open and (flat or text[at : at + 1].isspace()) and _FRAME.match(text[at:]):
             self._begin(original=False)
-            self.before = text[:at]
+            self.before, self.headless = text[:at], True
         elif not self.open and _OF_NOTEBOOK.match(text):
             self._begin(original=False)
             self.cell = NO_CLASS
@@ -259,7 +262,7 @@ class TracebackReader:
             self._code = f"{self._code} {bare}".strip()[:LONGEST_SOURCE]
 
     def _begin(self, *, original: bool) -> None:
-        self.open, self._frames, self._foreign, self._lines = True, [], 0, 0
+        self.open, self.headless, self._frames, self._foreign, self._lines = True, False, [], 0, 0
         self._original, self._own_command, self._main, self._caught = original, False, False, ""
 
     def _end(self) -> None:

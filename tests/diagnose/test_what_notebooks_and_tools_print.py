@@ -200,3 +200,53 @@ def test_a_log_that_ends_within_a_chain_of_exceptions_shows_the_first(tmp_path: 
     chained = "\nDuring handling of the above exception, another exception occurred:\n\n"
     log = f"Voice is not known. Using another instead.\nException in thread Thread-1:\n{first}{chained}{within}"
     assert "Failed to parse" in str(verdict_of(log, tmp_path).text)
+
+
+FRAMES = '  File "/code/data.py", line 9, in load\n    return read(path)\n'
+
+
+@for_each(
+    "text, cause, named",
+    [
+        # A message that is a traceback of its own.
+        (f"Traceback (most recent call last):\n{FRAMES}cv2.error: Traceback (most recent call last):\n{FRAMES}cv2.error: OpenCV(3.4) no rows\n",
+         "python-exception", "no rows"),
+        # Frames below their exception, and frames whose margin a collector of logs took off.
+        (f"RuntimeError: no kernel for half\n\n{FRAMES}", "bare-exception", "no kernel"),
+        (('2026-05-29T05:52:59.65+00:00 app[web.1]: File "/a/f.py", line 98, in g\n2026-05-29T05:52:59.65+00:00 app[web.1]: h()\n'
+         "2026-05-29T05:52:59.65+00:00 app[web.1]: AttributeError: no attribute q\n"), "python-exception", "attribute q"),
+        # The program prints the exception's words before a traceback whose end is missing.
+        (f"Error: The padding must be same. Received: zero\nTraceback (most recent call last):\n{FRAMES}",
+         "traceback-cut-short", "padding must be same"),
+        ("Error in py_call_impl(callable, dots) : \n  AttributeError: no attribute 'predict'\n\nDetailed traceback: \n" + FRAMES * 3,
+         "bare-exception", "no attribute 'predict'"),
+        (steps(40) + "error: subprocess-exited-with-error\n\n× pip did not run successfully.\n│ exit code: 1\n",
+         "environment-build", "subprocess-exited"),
+        ("    building 'tree' extension\n    error: Microsoft Visual C++ 14.0 is required.\n", "environment-build", "Visual C++"),
+        ("c++: internal compiler error: Killed (program cc1plus)\nmake[2]: *** [a.o] Error 4\n",
+         "signal-9-likely-out-of-memory", "cc1plus"),
+        ("OMP: Error #15: Initializing libiomp5.dylib, but found it already initialized.\nOMP: Hint This is unsafe.\nAborted\n",
+         "openmp-refused", "Error #15"),
+        (">       assert count == 2526\nE       assert 2544 == 2526\n\ntests/test_x.py:192: AssertionError\n", "logged-error", "2544"),
+        ('Error: A JNI error has occurred\nException in thread "main" java.lang.NoClassDefFoundError: Pool\n\tat a.B(C.java:1)\n',
+         "native-fatal-error", "NoClassDefFoundError"),
+        ("Job ID: 7\nState: TIMEOUT\nNodes: 1\n", "job-timeout", "TIMEOUT"),
+    ],
+)  # fmt: skip
+def test_excerpts_show_what_failed(text: str, cause: str, named: str, tmp_path: Path) -> None:
+    verdict = verdict_of(text, tmp_path)
+    assert (verdict.cause, named in str(verdict.text)) == (cause, True)
+
+
+def test_the_last_request_that_a_server_failed_is_a_failure_if_it_served_none(tmp_path: Path) -> None:
+    raised = traceback("AttributeError: no attribute 'is_xhr'").replace("<module>", "wsgi_app")
+    log = f'[2026-12-20 21:40:48,809] ERROR in app: Exception on /message [POST]\n{raised}127.0.0.1 - - "POST /message" 500 -\n'
+    assert "is_xhr" in str(verdict_of(log, tmp_path).text)
+    assert not verdict_of(f'127.0.0.1 - - "GET / HTTP/1.1" 200 -\n{log}', tmp_path).found
+
+
+def test_a_warning_far_above_a_childs_end_is_not_its_cause(tmp_path: Path) -> None:
+    warned = "[!] WARNING: Specified cache directory /tmp/x does not exist\n"
+    ended = traceback("subprocess.CalledProcessError: Command '['upscale']' returned non-zero exit status 1.")
+    for between, found in (("frame\n" * 60, False), ("frame\n" * 3, True)):
+        assert verdict_of(warned + between + ended, tmp_path).found == found

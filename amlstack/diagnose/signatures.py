@@ -247,10 +247,21 @@ _CODES = {
 }
 
 
+_OF_WINDOWS = {
+    0xC0000005: signal.SIGSEGV,
+    0xC000001D: signal.SIGILL,
+    0xC0000374: signal.SIGABRT,
+    0xC0000409: signal.SIGABRT,
+}
+"""Exit codes of Windows (NTSTATUS) → the signal that ends a process for the same reason elsewhere."""
+
+
 def signal_of(exit_code: int | None) -> int | None:
     """The signal behind an exit code: ``-9``, ``137`` and ``9 + 128`` alike; None when there is none."""
     if exit_code is None:
         return None
+    if (status := exit_code % (1 << 32)) in _OF_WINDOWS:
+        return _OF_WINDOWS[status]
     number = -exit_code if exit_code < 0 else exit_code - 128
     return number if 0 < number < signal.NSIG else None
 

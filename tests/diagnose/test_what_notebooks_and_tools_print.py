@@ -250,3 +250,19 @@ def test_a_warning_far_above_a_childs_end_is_not_its_cause(tmp_path: Path) -> No
     ended = traceback("subprocess.CalledProcessError: Command '['upscale']' returned non-zero exit status 1.")
     for between, found in (("frame\n" * 60, False), ("frame\n" * 3, True)):
         assert verdict_of(warned + between + ended, tmp_path).found == found
+
+
+@for_each("status, code", [
+    (3221225477, "segmentation-fault"), (-1073741819, "segmentation-fault"), (3221226505, "aborted"),
+    (3221225501, "illegal-instruction"),
+])  # fmt: skip
+def test_an_exit_status_of_windows_tells_how_a_child_ended(status: int, code: str, tmp_path: Path) -> None:
+    ended = f"subprocess.CalledProcessError: Command '['upscale.exe']' returned non-zero exit status {status}."
+    assert verdict_of(traceback(ended), tmp_path).cause == code
+
+
+def test_exceptions_of_a_group_and_killed_tests_are_named(tmp_path: Path) -> None:
+    group = "".join(f"  | {line}\n" for line in traceback("registry.UnsupportedUri: no such store").splitlines())
+    assert verdict_of(group, tmp_path).text == "registry.UnsupportedUri: no such store"
+    assert verdict_of("tests/test_x.py::test_a[2] Killed\n", tmp_path).cause == "signal-9-likely-out-of-memory"
+    assert not verdict_of("error: XDG_RUNTIME_DIR not set in the environment.\nVulkan 1.2\n", tmp_path).found

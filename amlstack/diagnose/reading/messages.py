@@ -277,7 +277,7 @@ def last(
     if _TESTED.match(shown[-1].text.strip()) or (len(rows) > 1 and _TEST_AT.match(shown[-1].text)):
         read = (line_of(raw[:LONGEST].decode(errors="replace")) for raw in rows)
         at, line = next(
-            ((at, line) for at, line in enumerate(read, start=1) if line.text.startswith(_TESTS)),
+            ((at, line) for at, line in enumerate(read, start=1) if _says_why(line.text)),
             (len(rows), shown[-1]),
         )
         number = end - len(rows) + at
@@ -319,6 +319,10 @@ def last(
     more = rest if text.endswith(":") or _ABOVE.match(text.strip()) else indented
     joined = " ".join(filter(None, (text, *(each.strip() for each in more))))
     return max(1, first + reason), line._replace(text=joined), max(1, first + begin) if over else 0
+
+
+def _says_why(text: str) -> bool:
+    return text.startswith(_TESTS) and not text.endswith("Traceback (most recent call last):")
 
 
 def _times(rows: list[bytes], row: bytes) -> int:

@@ -179,7 +179,7 @@ class TracebackReader:
 
     def feed(self, text: str, number: int) -> Raised | None:
         """Takes one line, its prefix stripped; the exception when this is its last line."""
-        bare = text.strip()
+        bare = text.strip().removeprefix("| ")  # before each line of a group of exceptions
         cell = _IN_CELL.match(bare)
         if cell or HEADER in text or BOXED in text:
             self._begin(original=bare.startswith("Original"))

@@ -251,7 +251,7 @@ RETRIED = PENDING | {
 }
 """Signs of calls that are tried again, each a warning."""
 LOST = RETRIED | {"peer-gone"}
-"""What a program also says of a server that is none of its ranks."""
+"""Signs that may also be about a server that is none of the ranks."""
 TRIES = 2
 MOST_OUTLIVED = 4
 """Lines shown of what ended nothing."""

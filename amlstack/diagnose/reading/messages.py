@@ -396,7 +396,7 @@ def spoken(tail: bytes, lines: int) -> int:
 
 
 _OF_LINKER = re.compile(r"\bld: cannot find -l|^collect2: error")
-"""What a linker says that did not find a library: the end of a build, or only of an attempt at one."""
+"""A linker did not find a library: the end of a build, or only of an attempt at one."""
 
 
 def logged_as_error(text: str) -> bool:

@@ -179,8 +179,8 @@ def test_what_a_linker_did_not_find_counts_where_a_build_stopped(tmp_path: Path)
 
 def test_a_mere_line_after_which_an_excerpt_goes_on_is_no_cause(tmp_path: Path) -> None:
     line = "Could not import overrides: cannot import name 'Model' from 'config'\n"
-    assert not verdict_of(line + "  --option    its meaning\n" * 11, tmp_path).found
-    assert verdict_of(line + "  --option    its meaning\n" * 3, tmp_path).found
+    assert not verdict_of(line + "an option and its meaning\n" * 11, tmp_path).found
+    assert verdict_of(line + "an option and its meaning\n" * 3, tmp_path).found
 
 
 def test_an_error_of_an_ascend_npu_is_named_by_its_code(tmp_path: Path) -> None:
@@ -266,3 +266,59 @@ def test_exceptions_of_a_group_and_killed_tests_are_named(tmp_path: Path) -> Non
     assert verdict_of(group, tmp_path).text == "registry.UnsupportedUri: no such store"
     assert verdict_of("tests/test_x.py::test_a[2] Killed\n", tmp_path).cause == "signal-9-likely-out-of-memory"
     assert not verdict_of("error: XDG_RUNTIME_DIR not set in the environment.\nVulkan 1.2\n", tmp_path).found
+
+
+VLLM = "ERROR 04-21 00:33:55 [core.py:387] "
+
+
+@for_each(
+    "text, cause, named",
+    [
+        (steps(40) + "alloc: allocating 39979.48 MiB on device 0: cudaMalloc failed: out of memory\nmodel_load: error loading model: no buffer\n"
+         + "load: failed\n" * 5 + "main: exiting due to model loading error\n", "cuda-out-of-memory", "cudaMalloc"),
+        ("Websocket connection closed (worker: a)\n" + traceback("RuntimeError: Websocket connection closed and no new one made."),
+         "peer-gone", "no new one"),
+        ("(raylet) error: unexpected argument '--node-ip-address' found\n(raylet)   tip: a similar argument exists\n",
+         "wrong-arguments", "--node-ip-address"),
+        ("E0625 15:46:49.9       1 main.go:173] error starting plugins: invalid device discovery strategy\nStream closed EOF for x\n",
+         "logged-error", "discovery strategy"),
+        ("Using Python 3.11\n  × No solution found when resolving dependencies:\n  ╰─▶ Because only torch<=2.5\n" + "      is available\n" * 15,
+         "environment-build", "No solution"),
+        ("Uploaded a.jsonl\n[organization=user-x] Error: Billing hard limit has been reached (HTTP status code: 400)\n",
+         "logged-error", "Billing"),
+        (steps(40) + "ROCm error: unspecified launch failure\n  current device: 0\n/src/ggml-cuda.cu:99: ROCm error\n"
+         + "[New LWP 24825]\n" * 30 + "30\t../sysdeps/wait4.c: No such file or directory.\n#1  0x00007 in abort ()\n",
+         "gpu-illegal-access", "launch failure"),
+        # A logger's prefix and words before the header, and the prefix alone before the frames.
+        (f"{VLLM}EngineCore hit an exception: Traceback (most recent call last):\n"
+         + "".join(f"{VLLM}{line}\n" for line in traceback("RuntimeError: Expect rule name").splitlines()[1:])
+         + "CRITICAL 04-21 00:33:55 [client.py:359] Got fatal signal from workers, shutting down.\nKilled\n",
+         "python-exception", "Expect rule name"),
+        # What a later exception of the chain means, with its words.
+        (traceback("binascii.Error: Incorrect padding") + "\nDuring handling of the above exception, another exception occurred:\n\n"
+         + traceback("FileNotFoundError: no zero2.json"), "file-missing", "zero2.json"),
+    ],
+)  # fmt: skip
+def test_programs_that_stop_without_an_exception_of_their_own_show_why(
+    text: str, cause: str, named: str, tmp_path: Path
+) -> None:
+    verdict = verdict_of(text, tmp_path)
+    assert (verdict.cause, named in str(verdict.text)) == (cause, True)
+
+
+def test_the_exception_that_a_pool_passes_on_is_shown_in_a_notebook(tmp_path: Path) -> None:
+    header = f"{'-' * 75}\nRemoteTraceback{'Traceback (most recent call last)':>60}\nRemoteTraceback: \n"
+    inside = traceback("TypeError: f() lacks 'labels'")
+    cause = "The above exception was the direct cause of the following exception:\n\n"
+    outer = f"TypeError{'Traceback (most recent call last)':>66}\nCell In[4], line 5\n----> 5 f(x)\n\nTypeError: f() lacks 'labels'\n"
+    assert verdict_of(f'{header}"""\n{inside}"""\n\n{cause}{outer}', tmp_path).text == "TypeError: f() lacks 'labels'"
+
+
+def test_a_report_of_desynchronised_ranks_names_who_did_not_join(tmp_path: Path) -> None:
+    report = (
+        "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2, OpType=ALLREDUCE, NumelIn=4) ran for 8097 ms.\n"
+        " - To our best knowledge, the lagging ranks that caused the desync are:\n"
+        "     [1] finished collective #2, but didn't join collective #3 (count from 1)\n"
+    )
+    verdict = verdict_of(report, tmp_path)
+    assert (verdict.cause, verdict.rank) == ("rank-did-not-join", 1)

@@ -228,7 +228,8 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
             return last and event.weight >= 3 and not _HARMLESS.search(event.text)
         known = event.code != "bare-exception" and definite(first, lived=True)
         mere = event.origin is Origin.LINE and not (known or raised_so or _by_itself(event))
-        if mere and log.lines - event.line > LAST:
+        wrote = len(log.ordinary) - bisect_right(log.ordinary, event.line)
+        if mere and log.lines - event.line > LAST and wrote > WENT_ON:
             return False  # a mere line, after which the program wrote on
         return raised or known or event.weight >= 2 or logged_as_error(event.text)
     raised |= event.line >= log.spoken and logged_as_error(event.text)

@@ -454,10 +454,11 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
 
 def _alone(evidence: Evidence, ends: Sequence[Event]) -> Diagnosis | None:
     """The exception of a program that lost a process of its own, or a server (not another rank), if that is all."""
-    ends = [event for event in ends if not event.soft]
-    if not ends or len(known(evidence)) > 1 or any(event.origin is not Origin.TRACEBACK for event in ends):
+    raised = [event for event in ends if not event.soft and event.origin is Origin.TRACEBACK]
+    mere = all(event.code in LOST for event in ends if not event.soft and event.origin is not Origin.TRACEBACK)
+    if not raised or not mere or len(known(evidence)) > 1:
         return None
-    shown = ends[-1]
+    shown = raised[-1]
     inner = str(shown.facts.get("inner", ""))
     serves = shown.code in LOST and inner and not (COMMUNICATION.search(inner) or _OF_RANKS.search(shown.shown))
     if not (_piped(shown) or shown.code == RAYS or serves):

@@ -170,7 +170,8 @@ class Collector:
             # A connection that broke while a worker's death was handled: the death is the cause.
             root = replace(root, signature=signature, role=signature.role, text=_cut(raised.text), line=raised.line)
         elif better and signature.role is not EventRole.SUMMARY:
-            root = replace(root, signature=signature, role=signature.role)
+            final["finally"] = root.text
+            root = replace(root, signature=signature, role=signature.role, text=_cut(raised.text), line=raised.line)
         self.events[at] = replace(root, facts=final, source=root.source or raised.frame)
 
     def hear(self, at: int, text: str) -> None:

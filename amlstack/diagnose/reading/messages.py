@@ -147,6 +147,7 @@ _LEVEL = re.compile(
     # a program's own last words, also behind a sign
     r"|^(?:[^\w\s\"'<([{]{1,3} )?(?:[\w./-]{1,80}: )?(?:fatal(?: error)?|[Ee]rror|ERROR)"
     r"(?:\[\w+\]| [#(]?\d+\)?)?: +\S"
+    r"|^\[\w+=[^\]]{1,80}\] Error: +\S|^E\d{4} [\d:.]+ +\d+ \S+\.go:\d+\] "
     r"|\blevel(?:\": ?\"|=\"?)(?i:fatal|critical|panic)\b"
     r"|\b(?i:not|n't|no|fail\w*|unable|cannot|invalid|missing|unsupported)\b.{0,120}\b(?i:exiting|aborting|giving up)\b"
     r"|^[\w./-]{1,80}(?:: Error response from daemon|/lua\w{0,9}: [\w./-]+:\d+): "
@@ -176,13 +177,15 @@ _OVER = re.compile(
     r"Execution halted$|(?:g?make|ninja|scons)(?:\[\d+\])?: (?:\*\*\* |build stopped)|-- Configuring incomplete"
     r"|exit status [1-9]\d*$|Stacktrace:$|in expression starting at |error: (?:could not compile |called from$)"
     r"|[1-9]\d* errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
-    r"|.*\b(?:exiting now$|(?i:error) termination\b)|(?:FOAM exiting|&&&& FAILED|ERROR STOP)\b"
+    r"|.*\b(?:exiting now$|exiting due to .{1,40}\berror$|(?i:error) termination\b)"
+    r"|(?:FOAM exiting|&&&& FAILED|ERROR STOP)\b"
     r"|(?:forrtl: severe|Fatal error)\b"
     r"|Fortran runtime error\b|Died at \S+ line \d+|stopping \.\.\.$|npm (?:ERR!|error) |Command exit status:$"
     r"|Error in \S+ \(line \d+\)$|Last (?:input )?(?:command|line): |Set the environment variable HYDRA_FULL_ERROR"
     r"|object_type=\w+$|Pass --helpshort |For detailed information on this command|\w+(?:Error|Exception)(?: in .+)?:$"
     r"|.*\b(?:[Ee]ncountered an error:$|Completed with [1-9]\d* errors?\b)|Exiting because a job execution failed"
     r"|thrown in \S+ on line \d+$|! {1,2}==> Fatal error occurred|Tip: (?:you can|when you have)\b"
+    r"|[Ss]tream closed EOF for "
     r"|(?:\W*|.*\W)(?i:training|pipeline|command|build|workflow|experiment|job|run)\b"
     r"[^:]{0,40}\b(?:failed|crashed)(?:: (?!\d+$)| at | with |, (?:log is in|see) |[.!]?$)"
     r"|.*\d failed, log is in |Cancelling \w+ on user request|r\(\d+\);$"
@@ -514,7 +517,8 @@ def progress(
 
 _OF_AN_END = re.compile(
     r"[\s|#~^=+*─│╭╰-]|Traceback|During handling|The above exception|File \"|frame #|srun:|slurmstepd:|wandb:"
-    r"|Exception raised from|$"
+    r"|Exception raised from|\[(?:New LWP|New Thread|Thread debugging|Inferior) |Using host libthread_db"
+    r"|0x[0-9a-f]{6,} in |\d+\t|$"
 )
 """Begins lines that belong to an end, or to nothing."""
 SHORT = 240

@@ -353,8 +353,8 @@ SHOWN = 8
 """Lines before them that name the place and quote it, of two processes."""
 _OF_SHELL = re.compile(r"(?:.*: line \d+: +\d+ |\[\d+\][+-]? +\d* *|zsh: )?(?:Abort|abort|IOT instruction)")
 """Begins a shell's word of a program that ended itself: the program may have said why in the line above."""
-FATAL = ": fatal error"
-"""Ends the place in its source that a program of ggml names when it aborts: the reason stands above it."""
+FATAL = (": fatal error", ": CUDA error", ": ROCm error", ": HIP error", ": MUSA error")
+"""End the place in its source that a program of ggml names when it aborts: the reason stands above it."""
 _SAYS_WHY = re.compile(r"error|fail|cannot|could not|unable|invalid|assert|unsupported|missing", re.IGNORECASE)
 _TRIED_AGAIN = re.compile(r"\bWARN(?:ING)?\b.*\b[Rr]etry(?:ing)?\b|^\W{0,3}(?:[Rr]etrying|[Tt]rying again)\b")
 """A line right below an exception: its program tries again."""
@@ -575,9 +575,10 @@ class Scanner:
             read |= messages.facts(text)
         if signature.role is EventRole.CULPRIT and not signature.ends and (without or hedged(text, signature)):
             read["guess"] = "raised" if raised and without else "said"
-        if ("exited with" in text or signature.code == "file-missing") and _EXITED.search(text):
+        fatal = text.endswith(FATAL)
+        if fatal or (("exited with" in text or signature.code == "file-missing") and _EXITED.search(text)):
             read["over"] = True
-        if signature.code == "aborted" or text.endswith(FATAL):
+        if fatal or signature.code == "aborted":
             text = _with_reason(text, before())
         self._added(line, signature, number, _part_with(signature, text), time=stamp(), soft=soft, facts=read)
 

@@ -64,8 +64,8 @@ _CLOSE = re.compile(r"^([\w.]*(?:Error|Exception)):(?=[^\s:])")
 """An exception's class with its message right behind the colon, as some programs print it."""
 _LOWER = frozenset({"error", "timeout", "gaierror", "herror"})
 """Exceptions of modules, such as `cv2.error`, that begin with a small letter."""
-RAYS = "RayTaskError"
-"""Ray's words that a task raised an exception, whose frames and last line follow."""
+_QUOTES = frozenset({"RayTaskError", "RemoteTraceback"})
+"""Announce an exception of another process, whose frames and last line follow."""
 _LEVELS = frozenset({"INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "NOTE", "WARN", "FATAL"})
 _NAMED = re.compile(
     r"(?:Error|Exception|Exit|Interrupt|Warning|Timeout|StopIteration|Failure|Failed|Fault|Abort|Full|Empty)\w*$"
@@ -174,6 +174,10 @@ class TracebackReader:
             return text[len(begin) :]
         if text == begin.rstrip():
             return ""
+        at = text.find('  File "') if self.open and not self._frames else -1
+        if at > 0 and _form(begin).startswith(_form(text[:at])):  # words of its own stand behind the logger's
+            self.before = text[:at]
+            return text[at:]
         margin = begin[: len(begin) - len(begin.lstrip())]  # of all lines, where the words behind it stand once
         return text.removeprefix(margin) if self.open else text
 
@@ -183,7 +187,7 @@ class TracebackReader:
         cell = _IN_CELL.match(bare)
         if cell or HEADER in text or BOXED in text:
             self._begin(original=bare.startswith("Original"))
-            self.cell, self._last = cell[1] if cell else "", number
+            self.cell, self._last = cell[1] if cell and cell[1] not in _QUOTES else "", number
             self.before = _ORIGINALS.split(text)[0] if HEADER in text else text[: len(text) - len(text.lstrip())]
             if _CLASS.match(self.before):  # a message that is a traceback itself
                 self.before = ""
@@ -325,7 +329,7 @@ def exception(text: str) -> bool:
     bar = name == found["type"] and (said is None or said.lstrip()[:1].isdigit())  # or the name of a progress bar
     if name in _LOWER:
         return name != found["type"]
-    if name == RAYS:
+    if name in _QUOTES:
         return False
     return bool(_NAMED.search(name)) or (name.lstrip("_")[:1].isupper() and not bar and "=" not in name)
 

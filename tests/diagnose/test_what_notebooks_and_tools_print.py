@@ -322,3 +322,17 @@ def test_a_report_of_desynchronised_ranks_names_who_did_not_join(tmp_path: Path)
     )
     verdict = verdict_of(report, tmp_path)
     assert (verdict.cause, verdict.rank) == ("rank-did-not-join", 1)
+
+
+@for_each(
+    "text, cause",
+    [
+        (traceback("OSError: [Errno 28] No space left on device: '/tmp/x'")
+         + "The command '/bin/bash -c pip install x' returned a non-zero code: 2\n", "disk-full"),
+        ("git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository.\n", "permission-denied"),
+        ("'rm' is not recognized as an internal or external command,\noperable program or batch file.\n"
+         + traceback("Exception: '' missing, try downloading"), "python-exception"),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_a_cause_is_not_named_before_it(text: str, cause: str, tmp_path: Path) -> None:
+    assert verdict_of(text, tmp_path).cause == cause

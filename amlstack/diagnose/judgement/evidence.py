@@ -247,6 +247,7 @@ _OF_A_SHELL = frozenset({"missing-launcher", "environment-module-unknown"})
 """Signs of the script that starts a program: they ended nothing where it came forward, be it on its other stream."""
 _STREAM = re.compile(r"(?:std)?(?:out(?:put)?|err(?:or)?)(?=\.|$)")
 _OF_SCRIPT = re.compile(r"(?:: line \d+|^\w*sh(?=: -)): (?P<name>[^:]+): ")
+_NOT_FOUND = re.compile(r"(?:^|: )(?P<name>[^: ]+)(?:: [^:]+$|'? is not recognized as )")
 _REST = re.compile(r"-|.*[=,)]|..?$")
 
 
@@ -361,8 +362,8 @@ def _after_the_end(events: list[Event]) -> list[Event]:
 
 
 def _led_to(event: Event, raised: list[Event], exits: list[Event], again: list[Event]) -> bool:
-    if event.code == "missing-launcher" and _OF_SCRIPT.search(event.text):  # and the script went on
-        return any(each.file == event.file and event.text.split(": ")[-2] not in each.shown for each in raised)
+    if event.code == "missing-launcher" and (found := _NOT_FOUND.search(event.text)):  # and the script went on
+        return any(each.file == event.file and found["name"] not in each.shown for each in raised)
     if event.signature.kind == "crash":  # it crashed when it was ended: its, or another one's, exception was before
         return any(each.file == event.file and 0 < event.line - each.line <= OUTLIVED for each in raised)
     if "exit" in event.facts and "signal" in event.facts:

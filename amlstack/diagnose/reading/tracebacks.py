@@ -64,7 +64,7 @@ _CLOSE = re.compile(r"^([\w.]*(?:Error|Exception)):(?=[^\s:])")
 """An exception's class with its message right behind the colon, as some programs print it."""
 _LOWER = frozenset({"error", "timeout", "gaierror", "herror"})
 """Exceptions of modules, such as `cv2.error`, that begin with a small letter."""
-_QUOTES = frozenset({"RayTaskError", "RemoteTraceback"})
+_QUOTES = frozenset({"RayTaskError", "RemoteTraceback", "_RemoteTraceback"})
 """Announce an exception of another process, whose frames and last line follow."""
 _LEVELS = frozenset({"INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "NOTE", "WARN", "FATAL"})
 _NAMED = re.compile(

@@ -231,6 +231,8 @@ FRAMES = '  File "/code/data.py", line 9, in load\n    return read(path)\n'
         ('Error: A JNI error has occurred\nException in thread "main" java.lang.NoClassDefFoundError: Pool\n\tat a.B(C.java:1)\n',
          "native-fatal-error", "NoClassDefFoundError"),
         ("Job ID: 7\nState: TIMEOUT\nNodes: 1\n", "job-timeout", "TIMEOUT"),
+        ("            raise ValueError('same shape')\nE           ValueError: all need the same shape\n", "logged-error", "same shape"),
+        ("make (e=2): The system cannot find the file specified.\nmingw32-make: *** [steps] Error 2\n", "logged-error", "cannot find"),
     ],
 )  # fmt: skip
 def test_excerpts_show_what_failed(text: str, cause: str, named: str, tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ _LEVEL = re.compile(
     # compilers and interpreters of other languages
     r"|^\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^\S*\bld: cannot find -l|^CMake Error\b|^Error using \w"
     r"|^ *Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )|^Un(?:defined|recognized) function or variable "
-    r"|^forrtl: |^(?:Fortran runtime error|(?:PHP )?Fatal error|Error):"
+    r"|^make \(e=\d+\): |^forrtl: |^(?:Fortran runtime error|(?:PHP )?Fatal error|Error):"
     r"|^(?:Can(?:'t|not)|Could(?: not|n't)|Unable|Undefined|Died|syntax error)\b.* at \S+ line \d+\b"
     r"|^\S+:\d+:in [`'].+\(\S+\)$|^lua\w*: .+:\d+: "
     # workflows, tools and programs that print what they caught
@@ -174,7 +174,8 @@ _LEVEL = re.compile(
     r"|^! [A-Z]\w+ \w|^License (?:checkout failed|Manager Error)|^=>> PBS: "
 )
 _OVER = re.compile(
-    r"Execution halted$|(?:g?make|ninja|scons)(?:\[\d+\])?: (?:\*\*\* |build stopped)|-- Configuring incomplete"
+    r"Execution halted$|(?:(?:mingw32-)?g?make|ninja|scons)(?:\[\d+\])?: (?:\*\*\* |build stopped)"
+    r"|-- Configuring incomplete"
     r"|exit status [1-9]\d*$|Stacktrace:$|in expression starting at |error: (?:could not compile |called from$)"
     r"|[1-9]\d* errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
     r"|.*\b(?:exiting now$|exiting due to .{1,40}\berror$|(?i:error) termination\b)"
@@ -212,8 +213,8 @@ _LAST_WORDS = re.compile(
 """Words on a failure that are the end of a program as its very last line: a missing key is only its name in quotes."""
 _TESTED = re.compile(r"(?:=+ )?(?:\d+ \w+, )*[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s\b")
 """The last line of pytest, where a test failed."""
-_TEST_AT = re.compile(r"\S+\.py:\d+: [A-Z]\w*(?:Error|Exception|Exit|Failed)$")
-"""The last line of one test's report: the place, and the exception's class."""
+_TEST_AT = re.compile(r"\S+\.py:\d+: [A-Z]\w*(?:Error|Exception|Exit|Failed)$|E {3,}[\w.]*(?:Error|Exception)(?:: |$)")
+"""The last line of one test's report: the place, and the exception's class; or, cut off there, the exception itself."""
 _TESTS = ("E  ", "FAILED ", "ERROR ")
 """Begin the lines of its report that say why."""
 _REPORT = b"\nSender: LSF System <"

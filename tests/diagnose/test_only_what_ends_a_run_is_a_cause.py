@@ -9,7 +9,7 @@ import pytest
 from amlstack.diagnose import diagnose
 from amlstack.diagnose.reading.collector import MOST_OF_ONE
 from amlstack.diagnose.reading.scanner import scan
-from tests.support.diagnose.log_texts import CLOSED, child_failed, row, steps, traceback
+from tests.support.diagnose.log_texts import CLOSED, LIB, child_failed, row, steps, traceback
 from tests.support.rows import for_each
 
 if TYPE_CHECKING:
@@ -294,11 +294,18 @@ def test_what_a_second_launcher_starts_is_the_last_run(tmp_path: Path) -> None:
     assert verdict_of(first + second, tmp_path).text == "KeyError: 'second'"
 
 
+HANDLED = (
+    f'Traceback (most recent call last):\n  File "{LIB}/torch/cache.py", line 4, in get\n    x[0]\nIndexError: 0\n'
+)
+
+
 def test_what_was_raised_while_an_exception_was_handled_is_shown_with_it(tmp_path: Path) -> None:
     again = "\nDuring handling of the above exception, another exception occurred:\n\n"
-    text = traceback("IndexError: 0") + again + traceback("ValueError: no run in logs/x")
-    verdict = verdict_of(text, tmp_path)
-    assert [each.text for each in verdict.events[:2]] == ["IndexError: 0", "ValueError: no run in logs/x"]
+    for own in (True, False):  # who handled it: the program, or the library that had raised it
+        first = traceback("IndexError: 0") if own else HANDLED
+        text = first + again + traceback("ValueError: no run in logs/x")
+        shown = [each.text for each in verdict_of(text, tmp_path).events[:2]]
+        assert shown == ["IndexError: 0", "ValueError: no run in logs/x"][:: 1 if own else -1]
 
 
 def test_a_record_of_a_low_level_is_no_end(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose import diagnose
-from tests.support.diagnose.log_texts import steps, traceback
+from tests.support.diagnose.log_texts import LIB, steps, traceback
 from tests.support.rows import for_each
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ FRAMES = '  File "/code/data.py", line 9, in load\n    return read(path)\n'
         ("Error in py_call_impl(callable, dots) : \n  AttributeError: no attribute 'predict'\n\nDetailed traceback: \n" + FRAMES * 3,
          "bare-exception", "no attribute 'predict'"),
         (steps(40) + "error: subprocess-exited-with-error\n\n× pip did not run successfully.\n│ exit code: 1\n",
-         "environment-build", "subprocess-exited"),
+         "package-not-built", "subprocess-exited"),
         ("    building 'tree' extension\n    error: Microsoft Visual C++ 14.0 is required.\n", "environment-build", "Visual C++"),
         ("c++: internal compiler error: Killed (program cc1plus)\nmake[2]: *** [a.o] Error 4\n",
          "signal-9-likely-out-of-memory", "cc1plus"),
@@ -297,7 +297,8 @@ VLLM = "ERROR 04-21 00:33:55 [core.py:387] "
          + "CRITICAL 04-21 00:33:55 [client.py:359] Got fatal signal from workers, shutting down.\nKilled\n",
          "python-exception", "Expect rule name"),
         # What a later exception of the chain means, with its words.
-        (traceback("binascii.Error: Incorrect padding") + "\nDuring handling of the above exception, another exception occurred:\n\n"
+        (traceback("binascii.Error: Incorrect padding").replace('"/code/train.py", line 90, in <module>', f'"{LIB}/conf.py", line 9, in read')
+         + "\nDuring handling of the above exception, another exception occurred:\n\n"
          + traceback("FileNotFoundError: no zero2.json"), "file-missing", "zero2.json"),
     ],
 )  # fmt: skip

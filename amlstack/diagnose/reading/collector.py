@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.credentials import scrub
 from amlstack.diagnose import signatures
-from amlstack.diagnose.events import Event, Origin
+from amlstack.diagnose.events import Event, Frame, Origin
 from amlstack.diagnose.reading import tracebacks, writers
 from amlstack.diagnose.signatures import EventRole
 
@@ -44,7 +44,12 @@ _ANNOUNCES = re.compile(
     r"|^[\w.]*ArgumentError: Python argument types in$|\d root error\(s\) found\.$|\bstatus = StatusCode\.\w+$"
 )
 """The end of a message that goes on with a list, or begins in the next line."""
-_QUOTED = re.compile(r"File |Traceback|\S+\.py:\d+ \w")
+_ASKED = re.compile(
+    r"(?:[\w.]*\.)?(?:KeyError|NameError|AttributeError|IndexError|LookupError|StopIteration|TimeoutError|Empty"
+    r"|binascii\.Error|JSONDecodeError|UnicodeDecodeError)\b"
+)
+"""Exceptions by which a program asks: what it does instead may fail, and is the cause then."""
+_QUOTED = re.compile(r"File |Traceback|(?:\S+\.py|<ipython-input\S*>):\d+ \w")
 """Begins a line of a traceback that a message quotes; the last one is the form of old TensorFlow."""
 _LISTING = {
     "horovod-stalled": re.compile(r"(?P<rank>\d{1,6}): ?\["),
@@ -166,12 +171,15 @@ class Collector:
         final = {**root.facts, "finally": _cut(raised.text), **({"main": True} if raised.main else {})}
         known = signature.code != "python-exception"
         better = root.code == "python-exception" and known
+        asked = raised.chained == tracebacks.HANDLED and _asked(root, raised)
         if root.role is EventRole.VICTIM and signature.role is EventRole.CULPRIT and known:
             # A connection that broke while a worker's death was handled: the death is the cause.
             root = replace(root, signature=signature, role=signature.role, text=_cut(raised.text), line=raised.line)
-        elif better and signature.role is not EventRole.SUMMARY:
+        elif asked and signature.role is EventRole.CULPRIT:
             final["finally"] = root.text
             root = replace(root, signature=signature, role=signature.role, text=_cut(raised.text), line=raised.line)
+        elif better and raised.chained != tracebacks.HANDLED and signature.role is not EventRole.SUMMARY:
+            root = replace(root, signature=signature, role=signature.role)
         self.events[at] = replace(root, facts=final, source=root.source or raised.frame)
 
     def hear(self, at: int, text: str) -> None:
@@ -257,6 +265,13 @@ class Collector:
         elif self.dumped and (frame := tracebacks.dumped(line.text)):
             self.events[-1] = replace(self.events[-1], source=frame)
             self.dumped = 0
+
+
+def _asked(root: Event, raised: tracebacks.Raised) -> bool:
+    """True where the first exception only answered a question: a library handled its own, or a name was not there."""
+    own = "main" in root.facts or Frame(str(root.facts.get("inner", "")), 0, "").own or Frame(raised.inner, 0, "").own
+    known = root.code != "python-exception" or _ASKED.match(root.text) is None
+    return not known and (not own or root.text.startswith("NameError"))
 
 
 def _shows_end(signature: Signature, origin: Origin, *, soft: bool) -> bool:

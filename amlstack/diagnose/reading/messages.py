@@ -8,7 +8,7 @@ from itertools import chain, pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.reading.collector import MOST_EVENTS
-from amlstack.diagnose.reading.tracebacks import LIVED
+from amlstack.diagnose.reading.tracebacks import DONE_WITHOUT, LIVED
 from amlstack.diagnose.reading.writers import soft, strip
 from amlstack.diagnose.signatures import EventRole, hedged, match
 
@@ -46,7 +46,8 @@ _NEXT = re.compile(
     r"^(?:\W{0,2}(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL|NOTICE|FATAL)\b|\[[EWIF][\d \]]|[EWIF]\d{4} "
     r"|[=\-*_+]{5,}|Traceback\b(?! of )|Exception (?:ignored|in thread)|Exception raised from|Process \w+-\d+:|frame #"
     r"|[\w./~-]+: line \d+: |(?:cp|mv|rm|ls|ln|cat|cd|mkdir|chmod|tar|scp|rsync|wget|curl|git): "
-    r"|srun:|slurmstepd:|wandb:|Killed\b|terminate called|Killing subprocess|During handling"
+    r"|\[end of output\]|error: |note: |srun:|slurmstepd:|wandb:|Killed\b|terminate called|Killing subprocess"
+    r"|During handling"
     r"|The above exception|\[?20\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\d+%\||\w+@|[\w.-]+:\d+:\d+ \[)"
 )
 """The beginning of a line that is no part of the message before it: a prefix, a header, a table."""
@@ -147,7 +148,7 @@ _LEVEL = re.compile(
     # a program's own last words, also behind a sign
     r"|^(?:[^\w\s\"'<([{]{1,3} )?(?:[\w./-]{1,80}: )?(?:fatal(?: error)?|[Ee]rror|ERROR)"
     r"(?:\[\w+\]| [#(]?\d+\)?)?: +\S"
-    r"|^\[\w+=[^\]]{1,80}\] Error: +\S|^E\d{4} [\d:.]+ +\d+ \S+\.go:\d+\] "
+    r"|^\[\w+=[^\]]{1,80}\] Error: +\S|^E\d{4} [\d:.]+ +\d+ \S+\.(?:go|py):\d+\] "
     r"|\blevel(?:\": ?\"|=\"?)(?i:fatal|critical|panic)\b"
     r"|\b(?i:not|n't|no|fail\w*|unable|cannot|invalid|missing|unsupported)\b.{0,120}\b(?i:exiting|aborting|giving up)\b"
     r"|^[\w./-]{1,80}(?:: Error response from daemon|/lua\w{0,9}: [\w./-]+:\d+): "
@@ -213,7 +214,7 @@ _LAST_WORDS = re.compile(
 """Words on a failure that are the end of a program as its very last line: a missing key is only its name in quotes."""
 _TESTED = re.compile(r"(?:=+ )?(?:\d+ \w+, )*[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s\b")
 """The last line of pytest, where a test failed."""
-_TEST_AT = re.compile(r"\S+\.py:\d+: [A-Z]\w*(?:Error|Exception|Exit|Failed)$|E {3,}[\w.]*(?:Error|Exception)(?:: |$)")
+_TEST_AT = re.compile(r"\S+\.py:\d+: [A-Z]\w*(?:Error|Exception|Exit|Failed)$|E {3,}")
 """The last line of one test's report: the place, and the exception's class; or, cut off there, the exception itself."""
 _TESTS = ("E  ", "FAILED ", "ERROR ")
 """Begin the lines of its report that say why."""
@@ -364,6 +365,7 @@ def _harmless(text: str) -> bool:
     return (
         _MEASURED.search(text) is not None
         or LIVED.search(text) is not None
+        or DONE_WITHOUT.search(text) is not None
         or (found is not None and found[0].role is EventRole.NOISE)
     )
 

@@ -42,7 +42,7 @@ DONE_WITHOUT = re.compile(
     r"\b(?:falling back|falls? back|(?:using|going to) .{1,40} instead"
     r"|using (?:the )?(?:slow|default|fallback|python)|disabling"
     r"|(?<!behavior )will (?:use|fall back|(?:not )?be (?:disabled|enabled|skipped|ignored|used))"
-    r"|continuing without|proceeding without)\b",
+    r"|continuing without|proceeding without|disabled$)\b",
     re.IGNORECASE,
 )
 """Says of what failed that the program does without it. Stricter than `LIVED`: it also overrides a known cause."""
@@ -53,9 +53,11 @@ _DUMPED = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<fun
 _ORIGINAL = re.compile(r"^(?:Original|The above|Remote)? ?Traceback \(most recent call last\):\s*$")
 _FRAME = re.compile(r'^\s*(?:\| )?File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
 _CHAINED = re.compile(
-    r"^(?:During handling of the above exception, another exception occurred"
+    r"^(?:(?P<handled>During handling of the above exception, another exception occurred)"
     r"|The above exception was the direct cause of the following exception):"
 )
+CAUSED, HANDLED = "caused", "handled"
+"""The next exception of a chain was raised because of the one before it, or while that was handled."""
 _EXCEPTION = re.compile(
     r"^(?P<type>[A-Za-z_][\w.]*(?:\.[A-Za-z_]\w*)*)(?: \(see above for traceback\))?(?::(?: (?P<message>.*))?)?$"
 )
@@ -122,7 +124,7 @@ class Raised:
     line: int
     text: str
     frame: Frame | None = None
-    chained: bool = False
+    chained: str = ""
     original: bool = False
     bare: bool = False
     inner: str = ""
@@ -152,7 +154,7 @@ class TracebackReader:
     _foreign: int = 0
     _lines: int = 0
     _last: int = 0
-    _chained: bool = False
+    _chained: str = ""
     _original: bool = False
     _own_command: bool = False
     _main: bool = False
@@ -193,8 +195,8 @@ class TracebackReader:
                 self.before = ""
             return None
         if not self.open:
-            if _CHAINED.match(bare):
-                self._chained = True
+            if found := _CHAINED.match(bare):
+                self._chained = HANDLED if found["handled"] else CAUSED
             return None
         self._lines += 1
         if self._lines > MOST_LINES:
@@ -270,7 +272,7 @@ class TracebackReader:
         self._original, self._own_command, self._main, self._caught = original, False, False, ""
 
     def _end(self) -> None:
-        self.open, self._chained, self._original = False, False, False
+        self.open, self._chained, self._original = False, "", False
 
     def _packages(self) -> tuple[str, ...]:
         names: dict[str, None] = {}

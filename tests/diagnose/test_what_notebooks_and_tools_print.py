@@ -339,3 +339,25 @@ def test_a_report_of_desynchronised_ranks_names_who_did_not_join(tmp_path: Path)
 )  # fmt: skip
 def test_what_stands_beside_a_cause_is_not_named_before_it(text: str, cause: str, tmp_path: Path) -> None:
     assert verdict_of(text, tmp_path).cause == cause
+
+
+@for_each(
+    "text, cause, named",
+    [
+        ("Exception has occurred: AttributeError\n'NoneType' object has no attribute 'detach'\n" + FRAMES, "bare-exception", "detach"),
+        (("    gcc -c x.c\n\xa0 \xa0 _configtest.c:2:10: fatal error: 'mpi.h' file not found\n    1 error generated.\n"
+         "ERROR: Command errored out with exit status 1: /bin/python\n"), "logged-error", "mpi.h"),
+        ("gpu_ops.obj : error LNK2001: unresolved external symbol f\nops.pyd : fatal error LNK1120: 1 unresolved\n", "logged-error", "symbol f"),
+        ("a.o: In function `g':\na.cpp:(.text+0xb18): undefined reference to `GOMP'\ncollect2: error: ld returned 1 exit status\n",
+         "logged-error", "GOMP"),
+        ("F1113 09:48:49.763934 82176 Decode.cpp:655 Exception in thread 0\n", "native-fatal-error", "thread 0"),
+        ("Load image\nOpenCV Error: Assertion failed (0 <= index) in forward\n", "logged-error", "Assertion failed"),
+        ("> d(torch_zeros(1))\n> Error in d(torch_zeros(1)) : could not find function\n", "logged-error", "could not find"),
+        (traceback("**OverflowError: cannot convert float infinity**"), "python-exception", "OverflowError: cannot"),
+        ("E           runner.ExecutionError: \nE           -------------\nE           TypeError: abstract class X\n\nrun.py:188: ExecutionError\n",
+         "logged-error", "abstract class X"),
+    ],
+)  # fmt: skip
+def test_compilers_debuggers_and_reports_show_their_reason(text: str, cause: str, named: str, tmp_path: Path) -> None:
+    verdict = verdict_of(text, tmp_path)
+    assert (verdict.cause, named in str(verdict.text)) == (cause, True)

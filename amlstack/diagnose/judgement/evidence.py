@@ -237,7 +237,7 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     return last and raised and not event.soft and (whole or log.spoken <= event.line + SAID)
 
 
-_OF_R = re.compile(r"Error in .{1,200}?\) ?: \S")
+_OF_R = re.compile(r"[> ]*Error in .{1,200}?\) ?: \S")
 """Begins what R prints of an error that its program did not catch."""
 _HARMLESS = re.compile(r"Warning: |^W tensorflow/|^[\[\d:., -]{0,40}INFO\b|\bIgnore\b")
 """Warnings of Python's own, notes that quote what they work on, and what a program does without."""

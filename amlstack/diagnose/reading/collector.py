@@ -45,10 +45,11 @@ _ANNOUNCES = re.compile(
 )
 """The end of a message that goes on with a list, or begins in the next line."""
 _ASKED = re.compile(
-    r"(?:[\w.]*\.)?(?:KeyError|NameError|AttributeError|IndexError|LookupError|StopIteration|TimeoutError|Empty"
+    r"(?:[\w.]*\.)?(?:KeyError|NameError|AttributeError|TypeError|IndexError|LookupError|StopIteration|TimeoutError|Empty"
     r"|binascii\.Error|JSONDecodeError|UnicodeDecodeError)\b"
 )
 """Exceptions by which a program asks: what it does instead may fail, and is the cause then."""
+_IMPORT = re.compile(r"(?:ImportError|ModuleNotFoundError): (?:cannot import name|No module named) ")
 _QUOTED = re.compile(r"File |Traceback|(?:\S+\.py|<ipython-input\S*>):\d+ \w")
 """Begins a line of a traceback that a message quotes; the last one is the form of old TensorFlow."""
 _LISTING = {
@@ -270,7 +271,8 @@ class Collector:
 def _asked(root: Event, raised: tracebacks.Raised) -> bool:
     """True where the first exception only answered a question: a library handled its own, or a name was not there."""
     own = "main" in root.facts or Frame(str(root.facts.get("inner", "")), 0, "").own or Frame(raised.inner, 0, "").own
-    known = root.code != "python-exception" or _ASKED.match(root.text) is None
+    imports = _IMPORT.match(root.text) is not None and _IMPORT.match(raised.text) is not None
+    known = not imports and (root.code != "python-exception" or _ASKED.match(root.text) is None)
     return not known and (not own or root.text.startswith("NameError"))
 
 

@@ -8,7 +8,7 @@ from itertools import chain, pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.reading.collector import MOST_EVENTS
-from amlstack.diagnose.reading.tracebacks import DONE_WITHOUT, LIVED
+from amlstack.diagnose.reading.tracebacks import DONE_WITHOUT, LIVED, definite
 from amlstack.diagnose.reading.writers import soft, strip
 from amlstack.diagnose.signatures import EventRole, hedged, match
 
@@ -160,8 +160,10 @@ _LEVEL = re.compile(
     r"|^(?:curl: \(\d+\)|unzip: |npm (?:ERR!|error) )"
     r"|^An error occurred \(\w+\) when calling |^Unable to locate credentials|^Cannot connect to the Docker daemon"
     # compilers and interpreters of other languages
-    r"|^\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^\S*\bld: cannot find -l|^CMake Error\b|^Error using \w"
-    r"|^ *Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )|^Un(?:defined|recognized) function or variable "
+    r"|^\s*\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^\s*\S+ : (?:fatal )?error [A-Z]+\d+: |^\s{1,8}error: \S"
+    r"|: undefined reference to [`']|^OpenCV(?:\([\w.-]+\))? Error: |^\S*\bld: cannot find -l|^CMake Error\b"
+    r"|^Error using \w|^[> ]*Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )"
+    r"|^Un(?:defined|recognized) function or variable "
     r"|^make \(e=\d+\): |^forrtl: |^(?:Fortran runtime error|(?:PHP )?Fatal error|Error):"
     r"|^(?:Can(?:'t|not)|Could(?: not|n't)|Unable|Undefined|Died|syntax error)\b.* at \S+ line \d+\b"
     r"|^\S+:\d+:in [`'].+\(\S+\)$|^lua\w*: .+:\d+: "
@@ -281,10 +283,9 @@ def last(
     shown = [line_of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST - REASON :]]
     if _TESTED.match(shown[-1].text.strip()) or (len(rows) > 1 and _TEST_AT.match(shown[-1].text)):
         read = (line_of(raw[:LONGEST].decode(errors="replace")) for raw in rows)
-        at, line = next(
-            ((at, line) for at, line in enumerate(read, start=1) if _says_why(line.text)),
-            (len(rows), shown[-1]),
-        )
+        said = [(at, line) for at, line in enumerate(read, start=1) if _says_why(line.text)]
+        raised = [each for each in said if definite(each[1].text.removeprefix("E").strip())]
+        at, line = next(chain(raised[-1:], said), (len(rows), shown[-1]))
         number = end - len(rows) + at
         return number, line._replace(text=line.text.removeprefix("E ")), number
     near = max(0, len(shown) - LAST)
@@ -327,7 +328,8 @@ def last(
 
 
 def _says_why(text: str) -> bool:
-    return text.startswith(_TESTS) and not text.endswith("Traceback (most recent call last):")
+    bare = text.removeprefix("E").strip("- ")
+    return text.startswith(_TESTS) and bool(bare) and not text.endswith("Traceback (most recent call last):")
 
 
 def _times(rows: list[bytes], row: bytes) -> int:

@@ -372,6 +372,8 @@ _REPORTED = re.compile(
 )
 """An exception at which TensorFlow stops a training, though it says "Finished" then. Two of those left out are how data
 end, and after the others a session may be made anew."""
+_OCCURRED = re.compile(r"Exception has occurred: (?P<class>[\w.]+(?:Error|Exception))$")
+"""The line of a debugger on an exception: the message stands in the next line."""
 _TRACKER = re.compile(rb"^[\d-]+ [\d:,]+ +[A-Z]+ +[\w-]+ *:\d+ \[\w+\.py:\S+\(\):\d+\]")
 """Begins the log that wandb keeps of itself, without which a run does."""
 _OF_JAVA = re.compile(r"#\s+(?=(?:SIG[A-Z]+|EXCEPTION_\w+) \(0x)")
@@ -550,7 +552,7 @@ class Scanner:
         text = line.text.strip()
         if _FRAME.match(text):  # names a function of C++, and says nothing of it
             return
-        text = _as_raised(text)
+        text = _as_raised(_OCCURRED.sub(r"\g<class>:", text))
         if text.startswith("what():"):
             self.collector.thrown(number, text)
         raised = tracebacks.definite(text, lived=True)

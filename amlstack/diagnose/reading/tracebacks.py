@@ -35,7 +35,9 @@ _ORIGINALS = re.compile(r"(?:Original |Remote )?Traceback \(most recent call las
 LIVED = re.compile(r"\b(?:retry|retrying|retries|ignor\w+|skipp\w+|continuing|going on|falling back)\b", re.IGNORECASE)
 """Words of a program that goes on, in what it logs or in an exception's message."""
 GIVES_UP = re.compile(
-    r"\b(?:stopping (?:the )?training|exiting|giving up)\W*$|, ending [\w ]{1,20}run\. ", re.IGNORECASE
+    r"\b(?:stopping (?:the )?training|exiting|giving up)\W*$|\bterminating due to (?:an )?exception\b"
+    r"|, ending [\w ]{1,20}run\. ",
+    re.IGNORECASE,
 )
 """Words with which a program ends itself."""
 DONE_WITHOUT = re.compile(
@@ -186,6 +188,7 @@ class TracebackReader:
     def feed(self, text: str, number: int) -> Raised | None:
         """Takes one line, its prefix stripped; the exception when this is its last line."""
         bare = text.strip().removeprefix("| ")  # before each line of a group of exceptions
+        bare = bare.strip("*") if bare.startswith("**") else bare.removesuffix("```")  # marks of Markdown
         cell = _IN_CELL.match(bare)
         if cell or HEADER in text or BOXED in text:
             self._begin(original=bare.startswith("Original"))

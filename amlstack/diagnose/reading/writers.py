@@ -147,7 +147,10 @@ _PREFIXES = tuple(
         ("[", r"\[(?P<date>20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)(?P<who>(?: (?:DP|PP|TP|EP)\d+){1,4})\] "),
         (
             "[" + _DIGITS,
-            r"\[?(?P<date>20\d\d)[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?: UTC)? ?",
+            (
+                r"\[?(?P<date>20\d\d)[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?"
+                r"(?: UTC(?: --)?)? ?"
+            ),
         ),
         ("s", r"std(?:err|out) [FP] "),  # Kubernetes
     )

@@ -97,7 +97,8 @@ def better(than: Signature, text: str) -> tuple[Signature, dict[str, str]] | Non
         return None
     signature = found[0]
     # the process's own end, that from outside, or what its script did afterwards
-    if signature.kind in ("crash", "signal") or signature.code in ("job-timeout", "job-cancelled") or soft(text):
+    outside = signature.code in ("job-timeout", "job-cancelled", "image-step-failed", "package-not-built")
+    if signature.kind in ("crash", "signal") or outside or soft(text):
         return None
     if signature.role is EventRole.VICTIM:
         return found if than.depth <= 1 and signature.kind != "stop" else None
@@ -161,7 +162,8 @@ _LEVEL = re.compile(
     r"|^An error occurred \(\w+\) when calling |^Unable to locate credentials|^Cannot connect to the Docker daemon"
     # compilers and interpreters of other languages
     r"|^\s*\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^\s*\S+ : (?:fatal )?error [A-Z]+\d+: |^\s{1,8}error: \S"
-    r"|: undefined reference to [`']|^OpenCV(?:\([\w.-]+\))? Error: |^\S*\bld: cannot find -l|^CMake Error\b"
+    r"|^Exception in main training loop: \S|^\[libprotobuf (?:ERROR|FATAL) "
+    r"|: undefined reference to (?:symbol )?[`']|^OpenCV(?:\([\w.-]+\))? Error: |^\S*\bld: cannot find -l|^CMake Error\b"
     r"|^Error using \w|^[> ]*Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )"
     r"|^Un(?:defined|recognized) function or variable "
     r"|^make \(e=\d+\): |^forrtl: |^(?:Fortran runtime error|(?:PHP )?Fatal error|Error):"

@@ -285,9 +285,9 @@ def last(
     shown = [line_of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST - REASON :]]
     if _TESTED.match(shown[-1].text.strip()) or (len(rows) > 1 and _TEST_AT.match(shown[-1].text)):
         read = (line_of(raw[:LONGEST].decode(errors="replace")) for raw in rows)
-        said = [(at, line) for at, line in enumerate(read, start=1) if _says_why(line.text)]
-        raised = [each for each in said if definite(each[1].text.removeprefix("E").strip())]
-        at, line = next(chain(raised[-1:], said), (len(rows), shown[-1]))
+        reasons = [(at, line) for at, line in enumerate(read, start=1) if _says_why(line.text)]
+        raised = [each for each in reasons if definite(each[1].text.removeprefix("E").strip())]
+        at, line = next(chain(raised[-1:], reasons), (len(rows), shown[-1]))
         number = end - len(rows) + at
         return number, line._replace(text=line.text.removeprefix("E ")), number
     near = max(0, len(shown) - LAST)

@@ -454,12 +454,13 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
 
 def _alone(evidence: Evidence, ends: Sequence[Event]) -> Diagnosis | None:
     """The exception of a program that lost a process of its own, or a server (not another rank), if that is all."""
-    raised = [event for event in ends if not event.soft and event.origin is Origin.TRACEBACK]
-    mere = all(event.code in LOST for event in ends if not event.soft and event.origin is not Origin.TRACEBACK)
+    said = [event for event in ends if not event.soft]
+    raised = [event for event in said if event.origin is Origin.TRACEBACK or _OF_CLIENT.match(event.text)]
+    mere = all(event.code in LOST for event in said if event.origin is not Origin.TRACEBACK)
     if not raised or not mere or len(known(evidence)) > 1:
         return None
     shown = raised[-1]
-    inner = str(shown.facts.get("inner", ""))
+    inner = str(shown.facts.get("inner", shown.text.partition(":")[0] if _OF_CLIENT.match(shown.text) else ""))
     serves = shown.code in LOST and inner and not (COMMUNICATION.search(inner) or _OF_RANKS.search(shown.shown))
     if not (_piped(shown) or shown.code == RAYS or serves):
         return None
@@ -474,6 +475,8 @@ def _alone(evidence: Evidence, ends: Sequence[Event]) -> Diagnosis | None:
     )
 
 
+_OF_CLIENT = re.compile(r"(?!torch\.)[a-z_]\w*\.[\w.]*(?:Error|Exception): ")
+"""An exception of a library, also where its traceback is missing."""
 _OF_RANKS = re.compile(r"gloo|nccl|hccl|\bmpi|c10d|ucx|tcp ?store|\branks?\b|horovod|rendezvous", re.IGNORECASE)
 _KILLED = re.compile(r"^srun: error: .*: Killed\b")
 _BY_9 = "signal 9 is seen, its sender is not; nothing before it gives a reason"

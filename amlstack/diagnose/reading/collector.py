@@ -269,11 +269,14 @@ class Collector:
 
 
 def _asked(root: Event, raised: tracebacks.Raised) -> bool:
-    """True where the first exception only answered a question: a library handled its own, or a name was not there."""
+    """True where the first exception only answered a question.
+
+    A library, or the function that asked, did something else then; or a name was not there.
+    """
     own = "main" in root.facts or Frame(str(root.facts.get("inner", "")), 0, "").own or Frame(raised.inner, 0, "").own
     imports = _IMPORT.match(root.text) is not None and _IMPORT.match(raised.text) is not None
     known = not imports and (root.code != "python-exception" or _ASKED.match(root.text) is None)
-    return not known and (not own or root.text.startswith("NameError"))
+    return not known and (not own or raised.instead or root.text.startswith("NameError"))
 
 
 def _shows_end(signature: Signature, origin: Origin, *, soft: bool) -> bool:

@@ -53,7 +53,15 @@ _NEXT = re.compile(
 """The beginning of a line that is no part of the message before it: a prefix, a header, a table."""
 CAUSED = "Caused by: "
 """Begins what Java says of the exception below another one."""
-_JAVA = re.compile(r"Caused by: |(?:java|javax|org|com|scala)\.[\w.$]+(?:Exception|Error)\b")
+JAVA = re.compile(r"Caused by: |(?:java|javax|org|com|scala)\.[\w.$]+(?:Exception|Error)\b")
+_STACK = re.compile(
+    JAVA.pattern + r"|goroutine \d+ \[|created by \S|(?:[\w.-]+/)*[\w.-]+\.[\w.()*]+\(.*\)$"  # Go
+    # glibc, also where a shell's word follows in the last line
+    r"|=+ (?:Backtrace|Memory map)\b|.*\[0x[0-9a-f]+\]$|[0-9a-f]{8,16}-[0-9a-f]{8,16} [r-][w-][x-][ps] "
+    r"|\S+ \S+ [IW] tensorflow/core/common_runtime/bfc_allocator\.cc|[IW] tensorflow/core/common_runtime/bfc_alloc"
+    r"|(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize): +\d+$"
+)
+"""Begins a line of what a program shows of its stack, or of its memory, when it ends."""
 
 
 @dataclass(slots=True)
@@ -64,8 +72,9 @@ class MessageReader:
         at: Which event it belongs to; None when no message is open.
         left: Lines that it may still have.
         dated: A time stood before its first line, so that one before another line does not begin another message.
-        loose: It has lines that are neither indented nor Java's, and may be of somebody else.
+        loose: It has lines that are neither indented nor a stack's, and may be of somebody else.
         end: Number of its last line.
+        stack: The last line was one of a stack or of memory.
     """
 
     at: int | None = None
@@ -73,6 +82,7 @@ class MessageReader:
     dated: bool = False
     loose: bool = False
     end: int = 0
+    stack: bool = False
 
     def begin(self, at: int, *, dated: bool) -> None:
         """An exception's first line was read."""
@@ -83,8 +93,9 @@ class MessageReader:
         if self.at is None:
             return False
         self.left -= 1
-        self.loose |= not indented and _JAVA.match(text) is None
-        if (self.left < 0 and self.loose) or (dated and not self.dated) or _NEXT.match(text):
+        self.stack = stack = not text or _STACK.match(text) is not None
+        self.loose |= not (indented or stack)
+        if (self.left < 0 and self.loose) or (not stack and ((dated and not self.dated) or _NEXT.match(text))):
             self.at = None
             return False
         return True
@@ -162,7 +173,7 @@ _LEVEL = re.compile(
     r"|^An error occurred \(\w+\) when calling |^Unable to locate credentials|^Cannot connect to the Docker daemon"
     # compilers and interpreters of other languages
     r"|^\s*\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^\s*\S+ : (?:fatal )?error [A-Z]+\d+: |^\s{1,8}error: \S"
-    r"|^Exception in main training loop: \S|^\[libprotobuf (?:ERROR|FATAL) "
+    r"|\[E:onnxruntime:|^\S+:\d+: Failure$|^Exception in main training loop: \S|^\[libprotobuf (?:ERROR|FATAL) "
     r"|: undefined reference to (?:symbol )?[`']|^OpenCV(?:\([\w.-]+\))? Error: |^\S*\bld: cannot find -l"
     r"|^CMake Error\b|^Error using \w|^[> ]*Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )"
     r"|^Un(?:defined|recognized) function or variable "
@@ -183,7 +194,7 @@ _OVER = re.compile(
     r"|-- Configuring incomplete"
     r"|exit status [1-9]\d*$|Stacktrace:$|in expression starting at |error: (?:could not compile |called from$)"
     r"|[1-9]\d* errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
-    r"|.*\b(?:exiting now$|exiting due to .{1,40}\berror$|(?i:error) termination\b)"
+    r"|\[  FAILED  \] |.*\b(?:exiting now$|exiting due to .{1,40}\berror$|(?i:error) termination\b)"
     r"|(?:FOAM exiting|&&&& FAILED|ERROR STOP)\b"
     r"|(?:forrtl: severe|Fatal error)\b"
     r"|Fortran runtime error\b|Died at \S+ line \d+|stopping \.\.\.$|npm (?:ERR!|error) |Command exit status:$"
@@ -284,12 +295,7 @@ def last(
     end = lines - (tail.count(b"\n") - whole.count(b"\n")) + tail.endswith(b"\n")  # the last line that is not blank
     shown = [line_of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST - REASON :]]
     if _TESTED.match(shown[-1].text.strip()) or (len(rows) > 1 and _TEST_AT.match(shown[-1].text)):
-        read = (line_of(raw[:LONGEST].decode(errors="replace")) for raw in rows)
-        reasons = [(at, line) for at, line in enumerate(read, start=1) if _says_why(line.text)]
-        raised = [each for each in reasons if definite(each[1].text.removeprefix("E").strip())]
-        at, line = next(chain(raised[-1:], reasons), (len(rows), shown[-1]))
-        number = end - len(rows) + at
-        return number, line._replace(text=line.text.removeprefix("E ")), number
+        return _of_tests(rows, shown[-1], end, line_of)
     near = max(0, len(shown) - LAST)
     over = [at for at in range(near, len(shown)) if _over(shown[at].text, end=at == len(shown) - 1)]
     well = [at for at, line in enumerate(shown) if succeeded(line.text)]
@@ -319,7 +325,7 @@ def last(
     if _BELOW.match(shown[reason].text):
         reason = next((at for at in reversed(range(reason)) if shown[at].text.strip()), reason)
     later = [each.text for each in shown[reason + 1 :] if each.text.strip()]
-    if later and all(_RECORDED.match(each) or logged_as_error(each) for each in later):
+    if _ended_by(shown) or (later and all(_RECORDED.match(each) or logged_as_error(each) for each in later)):
         over = over or [reason]
     line = shown[reason]
     text, rest = line.text.rstrip(), [each.text for each in shown[reason + 1 : reason + 3]]
@@ -327,6 +333,23 @@ def last(
     more = rest if text.endswith(":") or _ABOVE.match(text.strip()) else indented
     joined = " ".join(filter(None, (text, *(each.strip() for each in more))))
     return max(1, first + reason), line._replace(text=joined), max(1, first + begin) if over else 0
+
+
+def _of_tests(rows: list[bytes], final: Line, end: int, line_of: Callable[[str], Line]) -> tuple[int, Line, int]:
+    """The first exception of the last test that a report of pytest, which ends on a line, is about."""
+    read = (line_of(raw[:LONGEST].decode(errors="replace")) for raw in rows)
+    said = [(at, line) for at, line in enumerate(read, start=1) if _says_why(line.text)]
+    raised = [each for each in said if definite(each[1].text.removeprefix("E").strip())]
+    at, line = next(chain(raised[-1:], said), (len(rows), final))
+    number = end - len(rows) + at
+    return number, line._replace(text=line.text.removeprefix("E ")), number
+
+
+def _ended_by(shown: list[Line]) -> bool:
+    """True where a log ends with two records of errors, of which the last one says that something failed."""
+    said = [each.text for each in shown[-4:] if each.text.strip()]
+    several = len(said) > 1 and logged_as_error(said[-2]) and logged_as_error(said[-1])
+    return (several and _TELLING.search(said[-1]) is not None) or said[-1].startswith("collect2: error")
 
 
 def _says_why(text: str) -> bool:
@@ -536,7 +559,8 @@ def ordinary(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[i
     """The lines near a log's end that a program that lives writes, as far as their begin tells."""
     rows = tail.removesuffix(b"\n").split(b"\n")
     shown = (line_of(raw[:SHORT].decode(errors="replace")).text for raw in rows)
-    return tuple(number for number, text in enumerate(shown, lines - len(rows) + 1) if not _OF_AN_END.match(text))
+    ends = (_OF_AN_END.match(text) or _STACK.match(text) for text in shown)
+    return tuple(number for number, end in enumerate(ends, lines - len(rows) + 1) if not end)
 
 
 _RECORD = re.compile(r"\[?20\d\d[-/]\d\d[-/]\d\d[T ,_]\d\d:\d\d")

@@ -190,7 +190,8 @@ class Exceptions:
             ):  # the log ends with frames, or a list of faults
                 event = self._collector.events[message.at]
                 self._collector.cover_all(range(event.line, lines))
-                self._collector.events[message.at] = replace(event, facts={**event.facts, "over": True})
+                soft = event.soft and _SUMMARY not in event.text
+                self._collector.events[message.at] = replace(event, soft=soft, facts={**event.facts, "over": True})
         for (rank, local), reader in self._readers.items():
             cut = reader.cut_short()
             if cut is None or lines - cut.line > CUT:
@@ -226,11 +227,11 @@ class Exceptions:
         if at is None or again or not reader.feed(text.strip(), dated=line.dated, indented=indented):
             del self._messages[writer]
             return False
-        self._until, reader.end = max(self._until, number + PATIENCE * indented), number
+        self._until, reader.end = max(self._until, number + PATIENCE * (indented or reader.stack)), number
         event = self._collector.events[at]
         self._collector.show(at, text)
         self._collector.hear(at, text)
-        if reader.left >= 0:
+        if reader.left >= 0 or reader.stack:
             self._collector.cover(number)
         deeper = (event.text.endswith(":") and text[:1] in " \t") or event.text.endswith(" TorchScript interpreter.")
         if deeper and tracebacks.same_class(event.text, text.strip()):
@@ -347,6 +348,10 @@ _UNREAD = re.compile(r"\W*(?P<class>(?:Syntax|Indentation|Tab)Error)(?P<torn>(?P
 _EXITED = re.compile(
     r"\bprocess\b.{0,40} exited with (?:status )?code [1-9]|^\S*(?:python[\d.]*|perl|sh): (?:\d+: )?[Cc]an't open "
 )
+_UNCAUGHT_OF_JS = re.compile(
+    r"^(?:Uncaught (?:\(in promise\):? )?|\(node:\d+\) UnhandledPromiseRejectionWarning: )(?=(?:\w+ )?\w*Error: )"
+)
+"""Begins what a browser or Node.js prints of an exception that nobody caught."""
 _UNCAUGHT = re.compile(r"ERROR: (?:Load|Init)Error: (?P<said>\S.*)")
 """Begins what Julia prints of an exception that ended its program."""
 SHOWN = 8
@@ -378,6 +383,13 @@ _TRACKER = re.compile(rb"^[\d-]+ [\d:,]+ +[A-Z]+ +[\w-]+ *:\d+ \[\w+\.py:\S+\(\)
 """Begins the log that wandb keeps of itself, without which a run does."""
 _OF_JAVA = re.compile(r"#\s+(?=(?:SIG[A-Z]+|EXCEPTION_\w+) \(0x)")
 """Begins the line in which Java's virtual machine names the signal that ended it, in a report of comments."""
+_SUMMARY = "Current allocation summary follows"
+"""Ends what TensorFlow says of an allocation that failed for good."""
+_WITH_STACK = re.compile(
+    r"Exception in thread |panic: |fatal error: |Unhandled [Ee]xception|\*\*\* Error in .*: 0x[0-9a-f]+ \*\*\*$"
+    r"|.*Current allocation summary follows"
+)
+"""Begins a line below which a program shows its stack, or its memory."""
 _OURS = re.compile(r"(?:\[[^\]]*\]:? ?)*amlstack: ")
 """Begins what a rehearsal itself writes into a rank's log: no cause, whatever it quotes."""
 
@@ -588,7 +600,8 @@ class Scanner:
         self, number: int, line: Line, text: str, time: Stamp | None, before: Callable[[], Iterable[str]]
     ) -> None:
         """Adds an exception that nothing more is known of, without a header."""
-        lived = not tracebacks.definite(text) and not text.endswith(":")  # its message may stand below
+        bare = text.endswith(":") or messages.JAVA.match(text)  # its message or its frames may stand below
+        lived = not tracebacks.definite(text) and not bare
         above = [] if lived else [text for text in islice(before(), SHOWN) if text]
         frame = tracebacks.frame_in("\n".join(reversed(above))) if above and above[0][:1] == " " else None
         whole = frame is not None and frame.function  # its header was one of too many
@@ -600,8 +613,8 @@ class Scanner:
         """Adds an event of a line; of one that reads like an exception the message may go on."""
         before = len(self.collector.events)
         self.collector.add(signature, number, line, text, **rest)
-        raised = tracebacks.definite(text, lived=True) or text.startswith("Exception in thread ")
-        if len(self.collector.events) > before and not rest.get("soft") and raised:
+        raised = tracebacks.definite(text, lived=True) or _WITH_STACK.match(text)
+        if len(self.collector.events) > before and raised and (_SUMMARY in text or not rest.get("soft")):
             self._exceptions.message(line, before, number)
 
     def _row(self, row: records.FailedProcess) -> None:
@@ -634,7 +647,7 @@ def _part_with(signature: Signature, text: str) -> str:
 
 def _as_raised(text: str) -> str:
     """An exception as a traceback shows it, where a line holds it as a record's value or as Python represents it."""
-    text = recorded["text"] if (recorded := _RECORDED.match(text)) else text
+    text = _UNCAUGHT_OF_JS.sub("", recorded["text"] if (recorded := _RECORDED.match(text)) else text)
     return f"{shown['class']}: {shown['text']}" if (shown := _REPRESENTED.match(text)) else text
 
 

@@ -121,6 +121,7 @@ class Raised:
         caught: Whose function caught it, ``own`` or ``library``: no line above that one, which begins no process.
         says: A traceback that was cut off shows more than how a program was started.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
+        instead: It came deeper, through the very function that had raised and caught the one before it.
     """
 
     line: int
@@ -136,6 +137,7 @@ class Raised:
     main: bool = False
     caught: str = ""
     says: bool = False
+    instead: bool = False
 
 
 @dataclass(slots=True)
@@ -162,6 +164,9 @@ class TracebackReader:
     _main: bool = False
     _caught: str = ""
     _code: str = ""
+    _frame_count: int = 0
+    _asker: tuple[str, str] | None = None
+    _below_asker: int | None = None
     before: str = ""
     headless: bool = False
 
@@ -239,6 +244,11 @@ class TracebackReader:
             self._main |= not self._frames and frame.function in _TOP and frame.file != "<string>"
             if not (self._frames or self._main or self.cell or self._original or frame.function in _BEGINS):
                 self._caught = "own" if frame.own else "library"
+            self._frame_count += 1
+            if self._asker == (frame.file, frame.function):
+                self._below_asker = 0
+            elif self._below_asker is not None:
+                self._below_asker += 1
             # Only the innermost frames matter; a runaway recursion has thousands.
             self._frames = [*self._frames[-40:], frame] if not frame.own else [*self._own_frames()[-40:], frame]
             self._foreign, self._last, self._code = 0, number, ""
@@ -252,7 +262,9 @@ class TracebackReader:
             inner = self._frames[-1].file if self._frames else ""
             meets = any(frame.function in _MEETS for frame in self._frames)
             raised = replace(raised, inner=inner, own_command=self._own_command, meets=meets, main=self._main)
-            raised = replace(raised, caught=self._caught)
+            raised = replace(raised, caught=self._caught, instead=bool(self._chained == HANDLED and self._below_asker))
+            only = self._frames[-1] if self._frame_count == 1 else None
+            self._asker = (only.file, only.function) if only is not None and only.function not in _TOP else None
             self._end()
             return raised
         self._foreign += 1
@@ -273,6 +285,7 @@ class TracebackReader:
     def _begin(self, *, original: bool) -> None:
         self.open, self.headless, self._frames, self._foreign, self._lines = True, False, [], 0, 0
         self._original, self._own_command, self._main, self._caught = original, False, False, ""
+        self._frame_count, self._below_asker = 0, None
 
     def _end(self) -> None:
         self.open, self._chained, self._original = False, "", False

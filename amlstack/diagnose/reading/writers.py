@@ -149,7 +149,7 @@ _PREFIXES = tuple(
             "[" + _DIGITS,
             (
                 r"\[?(?P<date>20\d\d)[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?"
-                r"(?: UTC(?: --)?)? ?"
+                r"(?: UTC(?: (?:[\w.-]+ )?--)?)? ?"
             ),
         ),
         ("s", r"std(?:err|out) [FP] "),  # Kubernetes
@@ -184,7 +184,7 @@ _WARNED = re.compile(
 )
 _NOT_SOFT = re.compile(
     r"NCCL WARN(?! \[[SP]\w+ [^\]]*\] (?:Accept f|Failed to execute operation Cl))"
-    r"|torch\.distributed\.elastic.*\b[Ff]ailed|Sending process"
+    r"|torch\.distributed\.elastic.*\b[Ff]ailed|Sending process|: Lost task .*: java\.lang\.OutOfMemoryError"
 )
 
 

@@ -1,0 +1,106 @@
+"""Ends of programs in other languages, and stacks and dumps of memory below an end, however long."""
+# ruff: noqa: E501 - lines of logs are as long as they are
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.diagnose import diagnose
+from tests.support.diagnose.log_texts import steps
+from tests.support.rows import for_each
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amlstack.diagnose import Diagnosis
+
+
+def verdict_of(text: str, folder: Path) -> Diagnosis:
+    (folder / "out.log").write_text(text)
+    return diagnose([folder])
+
+
+GOROUTINES = (
+    "\ngoroutine 12 [running]:\nexample.org/ps.(*Server).Push(0xc000, 0x12)\n\t/src/ps/server.go:174 +0x10c\n" * 40
+)
+MAP = (
+    "======= Backtrace: =========\n/lib/libc.so.6(cfree+0x4c)[0x7f5bc6a0753c]\n======= Memory map: ========\n"
+    + "7f5b7be2b000-7f5b7be2c000 rw-p 00274000 08:03 428905    /usr/lib/libicui18n.so.58\n" * 180
+)
+ALLOCATED = "2019-02-13 09:10:34.025874: I tensorflow/core/common_runtime/bfc_allocator.cc:641] 1 Chunks of size 4096 totalling 4.0KiB\n"
+ASKED = (
+    "Traceback (most recent call last):\n{asks}KeyError: 'walker'\n\nDuring handling of the above exception, another exception"
+    ' occurred:\n\nTraceback (most recent call last):\n  File "/src/learn.py", line 9, in main\n    trainer_of(name)\n'
+    "{instead}{end}"
+)
+ASKS = '  File "/src/control.py", line 30, in trainer_of\n    return self.trainers[name]\n'
+INSTEAD = '  File "/src/control.py", line 32, in trainer_of\n    made = make(name)\n'
+DEEPER = '  File "/src/make.py", line 3, in make\n    return kind.value\n'
+
+
+@for_each(
+    "text, cause, named",
+    [
+        (f"PS started\nfatal error: concurrent map iteration and map write\n{GOROUTINES}", "native-fatal-error", "concurrent map"),
+        (f"*** Error in `python': free(): invalid pointer: 0x000056233be111c8 ***\n{MAP}Aborted (core dumped)\n", "heap-corrupted", "free()"),
+        ("Unhandled Exception: System.InvalidOperationException: no attr named 'paddings'\n   at Demo.Main(String[] args)\n",
+         "native-fatal-error", "paddings"),
+        ("Unhandled exception at 0x00007FFB in train.exe: Microsoft C++ exception: c10::Error\n", "native-fatal-error", "c10::Error"),
+        ("java.lang.UnsupportedOperationException\n    at com.example.Map.put(Map.java:33)\n", "bare-exception", "UnsupportedOperation"),
+        ("Uncaught (in promise) Error: Failed to compile fragment shader.\n    at t.program (tf.min.js:17)\n", "bare-exception", "fragment shader"),
+        ("(node:43) UnhandledPromiseRejectionWarning: Error: Invalid TF_Status: 3\n    at load (backend.js:2)\n", "bare-exception", "TF_Status"),
+        ("/src/test.cc:12: Failure\nExpected: a\n[  FAILED  ] Conv.Forward (0 ms)\n", "logged-error", "test.cc:12"),
+        ("2020-05-05 12:00:00.0 [E:onnxruntime:, executor.cc:183 Execute] Non-zero status code of Gather\n", "logged-error", "Gather"),
+        ("Training...\nAbort trap: 6\n", "aborted", "Abort trap"),
+        (("[ERROR 2018-01-23 23:42:58 args] Failed to process arguments\nError in operator reshape0: [23:42:58] src/m.h:157: Check failed: a == b\n"
+         "Stack trace returned 1 entries:\n[bt] (0) libmxnet.so dmlc::StackTrace()\n\n$ \n"), "native-fatal-error", "Check failed"),
+        (("ERROR: [Conversion] - (Layer 0) [Scale]: at least 4 dimensions are required\nDEBUG: [Conversion] - shape: []\n"
+         "ERROR: [Conversion] - Layer 0 failed validation\nERROR: [Conversion] - Network validation failed.\n"), "logged-error", "at least 4"),
+        ("ctc.errors.CTCError: CTC_STATUS_EXECUTION_FAILED: b'execution failed'\n", "bare-exception", "CTC_STATUS"),
+        ('Warning  Failed  52m (x11 over 54m)  kubelet, node-1  Error: configmaps "config" not found\nNormal   Pulled  4m  kubelet\n',
+         "pod-config-missing", "configmaps"),
+        ("sqlalchemy.exc.OperationalError: (psycopg2.OperationalError) could not connect to server: Connection refused\n",
+         "connection-refused", "psycopg2"),
+    ],
+)  # fmt: skip
+def test_an_end_is_named_with_its_reason(text: str, cause: str, named: str, tmp_path: Path) -> None:
+    verdict = verdict_of(text, tmp_path)
+    assert (verdict.cause, named in str(verdict.text)) == (cause, True)
+
+
+def test_an_allocation_that_tensorflow_sums_up_to_the_logs_end_is_a_cause_and_no_warning(tmp_path: Path) -> None:
+    failed = "2019-02-13 09:10:34.02: W tensorflow/core/common_runtime/bfc_allocator.cc:267] Allocator (GPU_0_bfc) ran out of memory.  Current allocation summary follows.\n"
+    assert verdict_of(failed + ALLOCATED * 150, tmp_path).cause == "cuda-out-of-memory"
+    assert not verdict_of(failed + ALLOCATED * 150 + steps(20), tmp_path).found
+
+
+def test_the_heap_of_an_executor_that_spark_lost_is_the_cause(tmp_path: Path) -> None:
+    task = "19/03/26 14:09:22 WARN TaskSetManager: Lost task 0.0 in stage 8.0 (TID 1, h, executor 1): java.lang.OutOfMemoryError: Java heap space\n"
+    stack = "\tat org.example.Sorter.sort(Sorter.java:1)\n" * 20
+    lost = "19/03/26 14:09:23 ERROR TaskSchedulerImpl: Lost executor 1 on 10.0.0.1: \nThe executor with id 1 exited with exit code 52.\n"
+    assert verdict_of(task + stack + lost, tmp_path).cause == "host-out-of-memory"
+
+
+@for_each(
+    "asks, instead, end, named",
+    [
+        # the function that asked made one instead, which failed deeper
+        (ASKS, INSTEAD + DEEPER, "AttributeError: 'str' has no 'value'\n", "AttributeError"),
+        # it raised itself
+        (ASKS, INSTEAD, "ValueError: unknown walker\n", "KeyError"),
+        # what was missing lay deeper
+        (ASKS + DEEPER, INSTEAD + DEEPER, "AttributeError: 'str' has no 'value'\n", "KeyError"),
+    ],
+)
+def test_a_missing_key_that_a_function_asked_for_gives_way_to_what_it_did_instead(
+    asks: str, instead: str, end: str, named: str, tmp_path: Path
+) -> None:
+    verdict = verdict_of(ASKED.format(asks=asks, instead=instead, end=end), tmp_path)
+    assert str(verdict.text).startswith(named)
+
+
+def test_marks_of_a_collector_and_of_mpirun_within_a_line_hide_no_stall(tmp_path: Path) -> None:
+    begin = "2020-01-15 22:4{}:33 UTC master.0 -- [1,0]<stderr>:"
+    report = f"{begin}[[1,0]<stderr>:W[1,0]<stderr>: stall_inspector.cc: One or more tensors wait for remainder of ranks\n{begin}Stalled ranks:\n"
+    log = "".join((report + begin + "0: [Allreduce]\n").replace("{}", str(at)) for at in range(3))
+    assert verdict_of(log, tmp_path).cause == "rank-did-not-join"

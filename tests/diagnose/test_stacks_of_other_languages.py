@@ -52,6 +52,11 @@ DEEPER = '  File "/src/make.py", line 3, in make\n    return kind.value\n'
         ("/src/test.cc:12: Failure\nExpected: a\n[  FAILED  ] Conv.Forward (0 ms)\n", "logged-error", "test.cc:12"),
         ("2020-05-05 12:00:00.0 [E:onnxruntime:, executor.cc:183 Execute] Non-zero status code of Gather\n", "logged-error", "Gather"),
         ("Training...\nAbort trap: 6\n", "aborted", "Abort trap"),
+        ("This step is in Error state with this message: failed to save outputs\n", "logged-error", "save outputs"),
+        ("Your session crashed after using all available RAM.\n", "host-out-of-memory", "available RAM"),
+        ("\u2718 Can't find a model at path\nen_core_web_sm\n", "logged-error", "find a model"),
+        ("onnxruntime.state.Fail: [ONNXRuntimeError] : 1 : FAIL : Load model failed\n", "logged-error", "Load model"),
+        ("E0508 12:00:00.1 1 repository.cc:1155] failed to load 'm' version 1: Internal: x\n| m | 1 | UNAVAILABLE: Internal |\n", "native-fatal-error", "'m' version 1"),
         (("[ERROR 2018-01-23 23:42:58 args] Failed to process arguments\nError in operator reshape0: [23:42:58] src/m.h:157: Check failed: a == b\n"
          "Stack trace returned 1 entries:\n[bt] (0) libmxnet.so dmlc::StackTrace()\n\n$ \n"), "native-fatal-error", "Check failed"),
         (("ERROR: [Conversion] - (Layer 0) [Scale]: at least 4 dimensions are required\nDEBUG: [Conversion] - shape: []\n"

@@ -173,7 +173,8 @@ _LEVEL = re.compile(
     r"|^An error occurred \(\w+\) when calling |^Unable to locate credentials|^Cannot connect to the Docker daemon"
     # compilers and interpreters of other languages
     r"|^\s*\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^\s*\S+ : (?:fatal )?error [A-Z]+\d+: |^\s{1,8}error: \S"
-    r"|\[E:onnxruntime:|^\S+:\d+: Failure$|^Exception in main training loop: \S|^\[libprotobuf (?:ERROR|FATAL) "
+    r"|\[E:onnxruntime:|^[\w.]+: \[ONNXRuntimeError\] : \d+ : |^\u2718 \S|(?:^|: )E tensorflow_serving/"
+    r"|^This step is in (?:Failed|Error) state with this message: |^\S+:\d+: Failure$|^Exception in main training loop: \S|^\[libprotobuf (?:ERROR|FATAL) "
     r"|: undefined reference to (?:symbol )?[`']|^OpenCV(?:\([\w.-]+\))? Error: |^\S*\bld: cannot find -l"
     r"|^CMake Error\b|^Error using \w|^[> ]*Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )"
     r"|^Un(?:defined|recognized) function or variable "
@@ -223,7 +224,7 @@ _LAST_WORDS = re.compile(
     r"|write|allocate|locate|access|start|download|initiali[sz]e|resolve|launch|execute|run|find))"
     r" (?!.*\b(?:using|use|default|fall)\b)"
     r"|^[\w' ./-]{3,80}\bnot found: \S|^\W{0,3}Command .* returned non-zero exit status \d+\.?$|^'\w+'$"
-    r"|^download failed: |^E: Unable to |^qsub: \w|^libc\+\+abi: terminating |^dyld: |^Assertion failed: \("
+    r"|^Internal compiler error\b|^download failed: |^E: Unable to |^qsub: \w|^libc\+\+abi: terminating |^dyld: |^Assertion failed: \("
     r"|^(?!Use of |Odd number |Deep rec|Subroutine |Name ).* at \S+ line \d+(?:, <\w*> \w+ \d+)?\.$"  # Perl's die
 )
 """Words on a failure that are the end of a program as its very last line: a missing key is only its name in quotes."""

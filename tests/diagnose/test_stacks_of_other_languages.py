@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose import diagnose
-from tests.support.diagnose.log_texts import steps
+from tests.support.diagnose.log_texts import steps, traceback
 from tests.support.rows import for_each
 
 if TYPE_CHECKING:
@@ -52,6 +52,22 @@ DEEPER = '  File "/src/make.py", line 3, in make\n    return kind.value\n'
         ("/src/test.cc:12: Failure\nExpected: a\n[  FAILED  ] Conv.Forward (0 ms)\n", "logged-error", "test.cc:12"),
         ("2020-05-05 12:00:00.0 [E:onnxruntime:, executor.cc:183 Execute] Non-zero status code of Gather\n", "logged-error", "Gather"),
         ("Training...\nAbort trap: 6\n", "aborted", "Abort trap"),
+        ("uncaught (in promise) Error: Size must be divisible\n    at e (u.ts:1)\n", "bare-exception", "divisible"),
+        ("[warn]: TypeError: no len\n[fail]: something wrong: TypeError: no len\n    at f (i.js:4)\n", "logged-error", "no len"),
+        ("/torch/bin/luajit: DoomException: No deathmatch\nstack traceback:\n\t[C]: in f\n", "native-fatal-error", "deathmatch"),
+        ("/x/libiomp5.dylib: code signature in (/x) not valid for use in process\n\n[37] Failed to execute script main\n", "logged-error", "signature"),
+        ("Starting\n\nError:\nIndex out of bounds: 0 <= i\n\nComing from:\n" + "- /s/array.cpp:at():642\n" * 12, "bare-exception", "out of bounds"),
+        (": org.apache.spark.SparkException: Job aborted: Lost task 38.0: java.lang.X: port out of range\n\tat a.B.c(B.java:1)\n", "bare-exception", "port out"),
+        ("Py4JJavaError: An error occurred while calling fit.\n: org.apache.spark.SparkException: Stage failed.\njava.lang.ClassCastException\n\n\tat a.B.c(B.java:1)\n",
+         "bare-exception", "ClassCast"),
+        ("6: F0411 16:26:35.131664 29887 Function.h:41] Cannot get key begin_pad\n6: *** Check failure stack trace: ***\n6:     @  0x8c  Fail()\n",
+         "native-fatal-error", "begin_pad"),
+        ("[TensorRT] ERROR: b.cpp (86) - Assertion Error in check: 0\n" + traceback("AttributeError: 'NoneType' object has no attribute 'run'"),
+         "logged-error", "Assertion Error"),
+        ("Error: 'NoneType' object has no attribute 'run'\n" + traceback("AttributeError: 'NoneType' object has no attribute 'run'"),
+         "python-exception", "NoneType"),
+        ("json.h:561:57: error: 'any' does not name a type\n" + "[ 22%] Building C object b.c.o\n" * 60 + "make: *** [all] Error 2\n",
+         "logged-error", "does not name"),
         ("This step is in Error state with this message: failed to save outputs\n", "logged-error", "save outputs"),
         ("Your session crashed after using all available RAM.\n", "host-out-of-memory", "available RAM"),
         ("\u2718 Can't find a model at path\nen_core_web_sm\n", "logged-error", "find a model"),

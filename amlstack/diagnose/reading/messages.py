@@ -59,7 +59,7 @@ _STACK = re.compile(
     # glibc, also where a shell's word follows in the last line
     r"|=+ (?:Backtrace|Memory map)\b|.*\[0x[0-9a-f]+\]$|[0-9a-f]{8,16}-[0-9a-f]{8,16} [r-][w-][x-][ps] "
     r"|\S+ \S+ [IW] tensorflow/core/common_runtime/bfc_allocator\.cc|[IW] tensorflow/core/common_runtime/bfc_alloc"
-    r"|(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize): +\d+$"
+    r"|(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize): +\d+$|- \S+\.(?:c|cc|cpp|cu|h|hpp):\w+\(\):\d+$"
 )
 """Begins a line of what a program shows of its stack, or of its memory, when it ends."""
 
@@ -174,7 +174,9 @@ _LEVEL = re.compile(
     # compilers and interpreters of other languages
     r"|^\s*\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^\s*\S+ : (?:fatal )?error [A-Z]+\d+: |^\s{1,8}error: \S"
     r"|\[E:onnxruntime:|^[\w.]+: \[ONNXRuntimeError\] : \d+ : |^\u2718 \S|(?:^|: )E tensorflow_serving/"
-    r"|^This step is in (?:Failed|Error) state with this message: |^\S+:\d+: Failure$|^Exception in main training loop: \S|^\[libprotobuf (?:ERROR|FATAL) "
+    r"|^This step is in (?:Failed|Error) state with this message: |^\S+:\d+: Failure$"
+    r"|^\[(?:fail|error|fatal)\]: \S|\bnot valid for use in process\b"
+    r"|^Exception in main training loop: \S|^\[libprotobuf (?:ERROR|FATAL) "
     r"|: undefined reference to (?:symbol )?[`']|^OpenCV(?:\([\w.-]+\))? Error: |^\S*\bld: cannot find -l"
     r"|^CMake Error\b|^Error using \w|^[> ]*Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )"
     r"|^Un(?:defined|recognized) function or variable "
@@ -195,7 +197,8 @@ _OVER = re.compile(
     r"|-- Configuring incomplete"
     r"|exit status [1-9]\d*$|Stacktrace:$|in expression starting at |error: (?:could not compile |called from$)"
     r"|[1-9]\d* errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
-    r"|\[  FAILED  \] |.*\b(?:exiting now$|exiting due to .{1,40}\berror$|(?i:error) termination\b)"
+    r"|\[  FAILED  \] |(?:\[\d+\] )?Failed to execute script \S+$"
+    r"|.*\b(?:exiting now$|exiting due to .{1,40}\berror$|(?i:error) termination\b)"
     r"|(?:FOAM exiting|&&&& FAILED|ERROR STOP)\b"
     r"|(?:forrtl: severe|Fatal error)\b"
     r"|Fortran runtime error\b|Died at \S+ line \d+|stopping \.\.\.$|npm (?:ERR!|error) |Command exit status:$"
@@ -224,7 +227,8 @@ _LAST_WORDS = re.compile(
     r"|write|allocate|locate|access|start|download|initiali[sz]e|resolve|launch|execute|run|find))"
     r" (?!.*\b(?:using|use|default|fall)\b)"
     r"|^[\w' ./-]{3,80}\bnot found: \S|^\W{0,3}Command .* returned non-zero exit status \d+\.?$|^'\w+'$"
-    r"|^Internal compiler error\b|^download failed: |^E: Unable to |^qsub: \w|^libc\+\+abi: terminating |^dyld: |^Assertion failed: \("
+    r"|^Internal compiler error\b"
+    r"|^download failed: |^E: Unable to |^qsub: \w|^libc\+\+abi: terminating |^dyld: |^Assertion failed: \("
     r"|^(?!Use of |Odd number |Deep rec|Subroutine |Name ).* at \S+ line \d+(?:, <\w*> \w+ \d+)?\.$"  # Perl's die
 )
 """Words on a failure that are the end of a program as its very last line: a missing key is only its name in quotes."""
@@ -344,6 +348,24 @@ def _of_tests(rows: list[bytes], final: Line, end: int, line_of: Callable[[str],
     at, line = next(chain(raised[-1:], said), (len(rows), final))
     number = end - len(rows) + at
     return number, line._replace(text=line.text.removeprefix("E ")), number
+
+
+_OF_BUILD = re.compile(r"(?:(?:mingw32-)?g?make|ninja)(?:\[\d+\])?: ")
+_COMPILED = re.compile(rb"\s*\S+?[:(]\d+[:,)]\S*:? (?:fatal )?error\b")
+
+
+def compiled(
+    words: tuple[int, Line, int] | None, tail: bytes, lines: int, line_of: Callable[[str], Line]
+) -> tuple[int, Line, int] | None:
+    """The last words of a log; the first error of a compiler, where they are a build tool's and say nothing else.
+
+    Compilers that run beside it may write hundreds of lines between the two.
+    """
+    if words is None or _OF_BUILD.match(words[1].text.strip()) is None:
+        return words
+    rows = tail.removesuffix(b"\n").split(b"\n")
+    found = next(((at, raw) for at, raw in enumerate(rows, lines - len(rows) + 1) if _COMPILED.match(raw)), None)
+    return words if found is None else (found[0], line_of(found[1][:LONGEST].decode(errors="replace")), found[0])
 
 
 def _ended_by(shown: list[Line]) -> bool:

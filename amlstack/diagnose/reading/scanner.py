@@ -49,6 +49,10 @@ _ASIDE = ("Exception in thread ", "Exception in callback ", "future: <Task finis
 _WRAPPERS = ("Exception", "Exception:")
 _WITHOUT = 3
 """Lines above a traceback in which a library says that it does without what it shows."""
+_OF_UNITTEST = re.compile(r"(?:ERROR|FAIL): .+ \([\w.]+\)$")
+"""Begins what unittest shows of a test that failed."""
+_NOTHING = re.compile(r"(?:Attribute|Type)Error: 'NoneType' object (?:has no attribute|is not|does not)\b")
+"""A function made nothing: it may have logged why right above."""
 _PARENT = "subprocess.CalledProcessError: "
 _ENVIRONMENT = re.compile(r"(?:^|[/\\])os\.py$")
 """The file in which a KeyError is about `os.environ`."""
@@ -110,12 +114,16 @@ class Exceptions:
             self._records[line.rank, line.local] = form
 
     def _of_child(self, raised: tracebacks.Raised, line: Line) -> bool:
-        """Adds what the child of a program printed as an error above the exception that only says that it failed."""
+        """Adds the error above an exception that follows from it: what a child printed, or why nothing was made."""
         number, above = self._above
-        said = [writers.plain(text) for text in above] if raised.text.startswith(_PARENT) else []
-        rows = [*reversed(range(len(said)))]
+        nothing = _NOTHING.match(raised.text) is not None
+        message = raised.text.partition(": ")[2]
+        above = [each for each in islice(above, _WITHOUT) if message not in each] if nothing else above
+        said = [writers.plain(text) for text in above] if nothing or raised.text.startswith(_PARENT) else []
+        rows = [at for at in reversed(range(len(said))) if not _OF_UNITTEST.match(said[at])]
         found = next((at for at in rows if messages.logged_as_error(said[at])), None)
-        found = next((at for at in rows if messages.tells_of_an_end(said[at])), None) if found is None else found
+        if found is None and not nothing:
+            found = next((at for at in rows if messages.tells_of_an_end(said[at])), None)
         if found is None:
             return False
         at, facts = number - 1 - found, {"over": True}
@@ -237,7 +245,8 @@ class Exceptions:
         if deeper and tracebacks.same_class(event.text, text.strip()):
             self._collector.sharpen(at, event.signature, number, text, {})  # the message quotes the traceback itself
             return True
-        if text.startswith(messages.CAUSED):
+        of_java = event.text.startswith("Py4J") and messages.JAVA.match(text)
+        if of_java or text.startswith(messages.CAUSED):
             self._collector.sharpen(at, event.signature, number, text.removeprefix(messages.CAUSED), {})
             return True
         before, own = str(event.facts.get("said", event.text)).rpartition("\n")[2], match(text)
@@ -349,7 +358,7 @@ _EXITED = re.compile(
     r"\bprocess\b.{0,40} exited with (?:status )?code [1-9]|^\S*(?:python[\d.]*|perl|sh): (?:\d+: )?[Cc]an't open "
 )
 _UNCAUGHT_OF_JS = re.compile(
-    r"^(?:Uncaught (?:\(in promise\):? )?|\(node:\d+\) UnhandledPromiseRejectionWarning: )(?=(?:\w+ )?\w*Error: )"
+    r"^(?:[Uu]ncaught (?:\(in promise\):? )?|\(node:\d+\) UnhandledPromiseRejectionWarning: )(?=(?:\w+ )?\w*Error: )"
 )
 """Begins what a browser or Node.js prints of an exception that nobody caught."""
 _UNCAUGHT = re.compile(r"ERROR: (?:Load|Init)Error: (?P<said>\S.*)")
@@ -383,10 +392,12 @@ _TRACKER = re.compile(rb"^[\d-]+ [\d:,]+ +[A-Z]+ +[\w-]+ *:\d+ \[\w+\.py:\S+\(\)
 """Begins the log that wandb keeps of itself, without which a run does."""
 _OF_JAVA = re.compile(r"#\s+(?=(?:SIG[A-Z]+|EXCEPTION_\w+) \(0x)")
 """Begins the line in which Java's virtual machine names the signal that ended it, in a report of comments."""
+_GLOG = re.compile(r"(?:^|: |\] )(?P<record>F\d{4} [\d:.]+ +\d+ \S+:\d+\] .+)")
+"""The record of glog that ends a program: its stack stands below."""
 _SUMMARY = "Current allocation summary follows"
 """Ends what TensorFlow says of an allocation that failed for good."""
 _WITH_STACK = re.compile(
-    r"Exception in thread |panic: |fatal error: |Unhandled [Ee]xception|\*\*\* Error in .*: 0x[0-9a-f]+ \*\*\*$"
+    r"Exception in thread |panic: |Error:$|fatal error: |Unhandled [Ee]xception|\*\*\* Error in .*: 0x[0-9a-f]+ \*\*\*$"
     r"|.*Current allocation summary follows"
 )
 """Begins a line below which a program shows its stack, or its memory."""
@@ -570,7 +581,7 @@ class Scanner:
         raised = tracebacks.definite(text, lived=True)
         if raised and self._exceptions.ignored(line):
             return
-        found = match(text)
+        found, text, number = _judged(text, number, before)
         if found is None:
             if raised and not writers.soft(text):
                 self._bare(number, line, text, stamp(), before)
@@ -638,6 +649,18 @@ class Scanner:
         self.collector.add(signature, row.line, line, text, time=time, facts=facts, origin=Origin.TABLE)
 
 
+def _judged(
+    text: str, number: int, before: Callable[[], Iterable[str]]
+) -> tuple[tuple[Signature, dict[str, str]] | None, str, int]:
+    """The sign that a line holds, with its text and number: of glog's word below a fatal record that record's."""
+    found = match(text)
+    if found is not None and found[0].code == "fatal-log-line":
+        record = _GLOG.search(next(iter(before()), ""))
+        if record is not None:
+            return (by_code("native-fatal-error"), {}), record["record"], number - 1
+    return found, text, number
+
+
 def _part_with(signature: Signature, text: str) -> str:
     """A line, or of a long one the part with the sign."""
     if len(text) > LONGEST_TEXT and signature.pattern is not None and (at := signature.pattern.search(text)):
@@ -647,6 +670,8 @@ def _part_with(signature: Signature, text: str) -> str:
 
 def _as_raised(text: str) -> str:
     """An exception as a traceback shows it, where a line holds it as a record's value or as Python represents it."""
+    if text.startswith(": ") and messages.JAVA.match(text[2:]):  # the second line of Py4J's exception
+        return text[2:]
     text = _UNCAUGHT_OF_JS.sub("", recorded["text"] if (recorded := _RECORDED.match(text)) else text)
     return f"{shown['class']}: {shown['text']}" if (shown := _REPRESENTED.match(text)) else text
 
@@ -687,6 +712,7 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
         if text:
             scanner.feed(number, text, before)
     words = messages.last(tail.kept, number, line_of)
+    words = messages.compiled(words, tail.kept, number, line_of)
     if words is None or not words[1].text:
         words = messages.above(tail.kept, number, line_of, scanner.collector.summed_up(number)) or words
     scanner.last_words(words, number)

@@ -128,7 +128,10 @@ _PREFIXES = tuple(
         # srun --label
         (
             _DIGITS,
-            rf"(?P<task>{_NUMBER}): (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b|srun:|\[rank ?\d)",
+            (
+                rf"(?P<task>{_NUMBER}): (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b|srun:|\[rank ?\d"
+                r"|[EF]\d{4} \d|\*\*\* )"
+            ),
         ),
         # hydra mpi -l
         ("[", rf"\[(?P<rank>{_NUMBER})\] (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b)"),

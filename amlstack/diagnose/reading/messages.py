@@ -172,9 +172,12 @@ _LEVEL = re.compile(
     r"|^(?:curl: \(\d+\)|unzip: |npm (?:ERR!|error) )"
     r"|^An error occurred \(\w+\) when calling |^Unable to locate credentials|^Cannot connect to the Docker daemon"
     # compilers and interpreters of other languages
-    r"|^\s*\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^\s*\S+ : (?:fatal )?error [A-Z]+\d+: |^\s{1,8}error: \S"
+    r"|^\s*\S+[:(]\d+(?:[:,]\d+)?\)?: (?:(?:fatal )?error|ERROR)\b|^\s*\S+ : (?:fatal )?error [A-Z]+\d+: "
+    r"|^\s{1,8}error: \S"
     r"|\[E:onnxruntime:|^[\w.]+: \[ONNXRuntimeError\] : \d+ : |^\u2718 \S|(?:^|: )E tensorflow_serving/"
-    r"|^This step is in (?:Failed|Error) state with this message: |^\S+:\d+: Failure$"
+    r"|^\(error\) \S|\[(?:Type|Shape)InferenceError\] |^\[ErrorCode:\w+\] |\blevel=\"?error\b|^[A-Z]\w+ exception: \S"
+    r"|^unknown location\(0\): fatal error|\(\d+,\d+\): error [A-Z]+\d+: |^Cannot uninstall '|^Error[.!] \S"
+    r"|\d+ - \S+ \(Failed\)$|^This step is in (?:Failed|Error) state with this message: |^\S+:\d+: Failure$"
     r"|^\[(?:fail|error|fatal)\]: \S|\bnot valid for use in process\b"
     r"|^Exception in main training loop: \S|^\[libprotobuf (?:ERROR|FATAL) "
     r"|: undefined reference to (?:symbol )?[`']|^OpenCV(?:\([\w.-]+\))? Error: |^\S*\bld: cannot find -l"
@@ -197,7 +200,9 @@ _OVER = re.compile(
     r"|-- Configuring incomplete"
     r"|exit status [1-9]\d*$|Stacktrace:$|in expression starting at |error: (?:could not compile |called from$)"
     r"|[1-9]\d* errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
-    r"|\[  FAILED  \] |(?:\[\d+\] )?Failed to execute script \S+$"
+    r"|\[  FAILED  \] |Errors while running CTest$|A full log can be found at \S+meson-log|(?:\S+Z )?##\[error\]\S"
+    r"|\*\*\* \d+ failures? (?:is|are) detected|.*\brun is terminating due to exception: \S"
+    r"|(?:\[\d+\] )?Failed to execute script \S+$"
     r"|.*\b(?:exiting now$|exiting due to .{1,40}\berror$|(?i:error) termination\b)"
     r"|(?:FOAM exiting|&&&& FAILED|ERROR STOP)\b"
     r"|(?:forrtl: severe|Fatal error)\b"
@@ -232,9 +237,9 @@ _LAST_WORDS = re.compile(
     r"|^(?!Use of |Odd number |Deep rec|Subroutine |Name ).* at \S+ line \d+(?:, <\w*> \w+ \d+)?\.$"  # Perl's die
 )
 """Words on a failure that are the end of a program as its very last line: a missing key is only its name in quotes."""
-_TESTED = re.compile(r"(?:=+ )?(?:\d+ \w+, )*[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s\b")
+_TESTED = re.compile(r"(?:=+ )?(?:\d+ \w+, )*[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+(?:s| seconds)\b")
 """The last line of pytest, where a test failed."""
-_TEST_AT = re.compile(r"\S+\.py:\d+: [A-Z]\w*(?:Error|Exception|Exit|Failed)$|E {3,}")
+_TEST_AT = re.compile(r"\S+\.pyx?:\d+: [A-Z]\w*(?:Error|Exception|Exit|Failed)$|E {3,}")
 """The last line of one test's report: the place, and the exception's class; or, cut off there, the exception itself."""
 _TESTS = ("E  ", "FAILED ", "ERROR ")
 """Begin the lines of its report that say why."""
@@ -316,7 +321,7 @@ def last(
     coded = (at - 1 for at in over if at and _CODE.match(shown[at].text))
     quoted = (_quoted(shown, at) for at in range(begin, len(shown)) if over and shown[at].text == "Command error:")
     reason = next(chain(filter(None, quoted), errors, telling, coded), None)
-    final, said = shown[-1].text, bool(over) or failed
+    final, said = shown[-1].text, bool(over) or failed or _ended_by(shown)
     if reason is None and _LAST_WORDS.search(final) and not (soft(final) or _harmless(final)):
         over = [reason := len(shown) - 1]
     if reason is None:
@@ -330,7 +335,7 @@ def last(
     if _BELOW.match(shown[reason].text):
         reason = next((at for at in reversed(range(reason)) if shown[at].text.strip()), reason)
     later = [each.text for each in shown[reason + 1 :] if each.text.strip()]
-    if _ended_by(shown) or (later and all(_RECORDED.match(each) or logged_as_error(each) for each in later)):
+    if said or (later and all(_RECORDED.match(each) or logged_as_error(each) for each in later)):
         over = over or [reason]
     line = shown[reason]
     text, rest = line.text.rstrip(), [each.text for each in shown[reason + 1 : reason + 3]]
@@ -350,6 +355,8 @@ def _of_tests(rows: list[bytes], final: Line, end: int, line_of: Callable[[str],
     return number, line._replace(text=line.text.removeprefix("E ")), number
 
 
+_WAITS = re.compile(r"(?:\([\w.-]+\) )?[\w.-]+[@:]\S*(?: \S+)?[$#%>] *$")
+"""A shell's prompt, without a command."""
 _OF_BUILD = re.compile(r"(?:(?:mingw32-)?g?make|ninja)(?:\[\d+\])?: ")
 _COMPILED = re.compile(rb"\s*\S+?[:(]\d+[:,)]\S*:? (?:fatal )?error\b")
 
@@ -371,7 +378,11 @@ def compiled(
 def _ended_by(shown: list[Line]) -> bool:
     """True where a log ends with two records of errors, of which the last one says that something failed."""
     said = [each.text for each in shown[-4:] if each.text.strip()]
-    several = len(said) > 1 and logged_as_error(said[-2]) and logged_as_error(said[-1])
+    if len(said) < 2:
+        return False
+    several = logged_as_error(said[-2]) and logged_as_error(said[-1])
+    if _WAITS.match(said[-1]):  # the command is over
+        return logged_as_error(said[-2]) or (len(said) > 2 and logged_as_error(said[-3]) and said[-2][:1] == " ")
     return (several and _TELLING.search(said[-1]) is not None) or said[-1].startswith("collect2: error")
 
 

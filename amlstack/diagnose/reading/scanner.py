@@ -51,6 +51,8 @@ _WITHOUT = 3
 """Lines above a traceback in which a library says that it does without what it shows."""
 _OF_UNITTEST = re.compile(r"(?:ERROR|FAIL): .+ \([\w.]+\)$")
 """Begins what unittest shows of a test that failed."""
+_LISTS = re.compile(r"\d validation errors? for \S+$")
+"""Ends the first line of a message that goes on with a list."""
 _NOTHING = re.compile(r"(?:Attribute|Type)Error: 'NoneType' object (?:has no attribute|is not|does not)\b")
 """A function made nothing: it may have logged why right above."""
 _PARENT = "subprocess.CalledProcessError: "
@@ -334,7 +336,7 @@ class Exceptions:
         if len(events) > before:
             self._last_raised[writer] = before
             self._messages.pop(writer, None)
-            if not (ignored or signature.kind == "stop"):
+            if not ((ignored and not _LISTS.search(raised.text)) or signature.kind == "stop"):
                 self.message(line._replace(rank=writer[0], local=writer[1]), before, raised.line)
 
 
@@ -451,7 +453,7 @@ class Scanner:
     def feed(self, number: int, raw: str, before: Callable[[], Iterable[str]]) -> None:
         """Takes one line."""
         self._read += 1
-        raw = _OF_JAVA.sub("", raw) if raw[:1] == "#" else raw
+        raw = _OF_JAVA.sub("", raw) if raw[:1] == "#" else raw.removeprefix("\ufeff")
         if self._is_note(number, raw):
             return
         line = self.prefixes.line_of(raw)

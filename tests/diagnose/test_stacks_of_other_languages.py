@@ -52,6 +52,13 @@ DEEPER = '  File "/src/make.py", line 3, in make\n    return kind.value\n'
         ("/src/test.cc:12: Failure\nExpected: a\n[  FAILED  ] Conv.Forward (0 ms)\n", "logged-error", "test.cc:12"),
         ("2020-05-05 12:00:00.0 [E:onnxruntime:, executor.cc:183 Execute] Non-zero status code of Gather\n", "logged-error", "Gather"),
         ("Training...\nAbort trap: 6\n", "aborted", "Abort trap"),
+        ("digits: ERROR: Train: image.lua:9: bad argument #3\n" + "digits: WARNING: Train output: [C]: in f\n" * 24
+         + "digits: ERROR: Train Model task failed with error code 1\n", "logged-error", "bad argument"),
+        ("03-26 09:32:08 [FAIL] /lua/threads.lua:264:\n[thread 4 callback] /d/data.lua:326: not enough memory\n", "logged-error", "not enough memory"),
+        ("T = RNG]: Assertion `px != 0' failed.\n\nProgram received signal SIGABRT, Aborted.\n#0  0x0 in raise ()\n", "native-fatal-error", "px != 0"),
+        ("Thread 1 \"python\" received signal SIGSEGV, Segmentation fault.\n" + "PyEval_EvalFrameEx at ceval.c\n" * 200, "segmentation-fault", "SIGSEGV"),
+        (traceback("cv2.error: OpenCV(4.3) a.cpp:881: error: (-2:Unspecified error) in function 'init'\n> Failed to initialize: shape"),
+         "python-exception", "Failed to initialize"),
         ("#9 [ 6/12] RUN pip install x\n------\nexecutor failed running [/bin/sh -c pip install x]: exit code: 127\n", "image-step-failed", "exit code: 127"),
         ("\ufeffDllNotFoundException: Unable to load DLL 'x'\n  at A.B () [0x0]\n", "bare-exception", "Unable to load"),
         ("t/meson.build:7:0: ERROR: Unknown variable\n\nA full log can be found at /b/meson-logs/meson-log.txt\n", "logged-error", "Unknown variable"),
@@ -134,3 +141,35 @@ def test_marks_of_a_collector_and_of_mpirun_within_a_line_hide_no_stall(tmp_path
     report = f"{begin}[[1,0]<stderr>:W[1,0]<stderr>: stall_inspector.cc: One or more tensors wait for remainder of ranks\n{begin}Stalled ranks:\n"
     log = "".join((report + begin + "0: [Allreduce]\n").replace("{}", str(at)) for at in range(3))
     assert verdict_of(log, tmp_path).cause == "rank-did-not-join"
+
+
+def test_a_quoted_traceback_of_a_notebook_is_read_without_its_marks(tmp_path: Path) -> None:
+    cell = f"> AttributeError{'Traceback (most recent call last)':>66}\n> <ipython-input-7-2f> in <module>\n>      39 x\n> ---> 41 fit(x)\n> \n"
+    frame = "> ~/env/lib/python3.6/site-packages/k.py in fit(self)\n>      58 \n> ---> 60     self.optimizer.iterations\n>      61 \n> \n"
+    verdict = verdict_of(f"{cell}{frame}> AttributeError: 'NoneType' object has no attribute 'iterations'\n", tmp_path)
+    assert (verdict.cause, "iterations" in str(verdict.text)) == ("python-exception", True)
+
+
+CHILD = """2018-06-13 20:31:59.41: W tensorflow/core/op_kernel.cc:1198] Failed precondition
+Traceback (most recent call last):
+  File "/usr/lib/python3/site-packages/tf/session.py", line 13, in _do_call
+    return fn()
+FailedPreconditionError: model.ckpt; Bad file descriptor
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "{child}", line 14, in <module>
+    run()
+FailedPreconditionError: model.ckpt; Bad file descriptor
+"""
+
+
+@for_each("child, named", [("/src/export.py", "Bad file"), ("/src/workflow.py", "frozen.pb")])
+def test_what_a_child_raised_right_above_its_parents_exception_is_the_cause(
+    child: str, named: str, tmp_path: Path
+) -> None:
+    parent = traceback("FileNotFoundError: No such file or directory: 'frozen.pb'").replace(
+        "/code/train.py", "/src/workflow.py"
+    )
+    assert named in str(verdict_of(CHILD.format(child=child) + parent, tmp_path).text)

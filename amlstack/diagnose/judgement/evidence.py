@@ -265,9 +265,13 @@ def _ran_beside(event: Event, logs: Mapping[str, Log]) -> bool:
     return any(log.reached and log.name != event.file and _STREAM.sub("", log.name) == name for log in logs.values())
 
 
+_DEBUGGED = re.compile(r"(?:Program|Thread \d+ \S+) received signal SIG")
+"""Begins what gdb says where it stops a program: what follows is a stack, however long, or its user's commands."""
+
+
 def _near(event: Event, log: Log, signs: Collection[tuple[str, int]]) -> bool:
     """True where its log only ends from the event on, as far as its writer is concerned."""
-    if event.line < log.ending:
+    if event.line < log.ending and not _DEBUGGED.match(event.text):
         return False
     over = event.role is EventRole.SUMMARY or "stops" in event.facts
     if not over and _finished(log, event.rank) > event.line:
@@ -577,6 +581,7 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
     said: dict[Writer, str] = {}
     ends: dict[tuple[str, int | str | None], int] = {}
     final: dict[str, Event] = {}
+    last: dict[str, Event] = {}
     for event in events:
         if (log := logs.get(event.file)) is None:
             continue
@@ -596,6 +601,8 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
             ended = ends.get((event.file, event.rank), 0)
             # Without a name it may be one of several processes.
             again = event.rank is not None or _alone(log)
+            again &= not _of_parent(event, last.get(event.file), log)
+            last[event.file] = event
             if event.text and said.get((event.file, event.rank), "").startswith(f"{event.text}: "):
                 continue  # raised again without its words
             said[event.file, event.rank] = event.text
@@ -615,6 +622,16 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
         else event
         for event in events
     ]
+
+
+def _of_parent(event: Event, child: Event | None, log: Log) -> bool:
+    """True where another program raised right below what its child did, which may have written into the same log."""
+    if child is None:
+        return False
+    message = min(MOST_SAID, str(child.facts.get("said", "")).count("\n"))
+    between = bisect_left(log.ordinary, event.line) - bisect_right(log.ordinary, child.line) - message
+    other = event.facts["main"] != child.facts["main"]
+    return other and event.rank is None and child.line < event.line and between <= SAID
 
 
 def _ends_all(event: Event, log: Log) -> bool:

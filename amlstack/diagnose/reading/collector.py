@@ -41,6 +41,7 @@ MOST_FRAMES = 100
 _TASK = re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$")
 _ANNOUNCES = re.compile(
     r"\w: \d+ validation errors? for \S+$|\w\W? \w.*:$|^(?:[\w.]+(?:Error|Exception)|Error):$"
+    r"|error: \(-\d+:[^)]*\) in function '[^']+'$"
     r"|^[\w.]*ArgumentError: Python argument types in$|\d root error\(s\) found\.$|\bstatus = StatusCode\.\w+$"
 )
 """The end of a message that goes on with a list, or begins in the next line."""
@@ -169,7 +170,9 @@ class Collector:
                 source=raised.frame or root.source, time=root.time or time,
             )  # fmt: skip
             return
-        final = {**root.facts, "finally": _cut(raised.text), **({"main": True} if raised.main else {})}
+        final = {**root.facts, "finally": _cut(raised.text)}
+        if raised.main:  # the process ended, whatever stood above the first
+            final = {**{name: final[name] for name in final if name != "record"}, "main": raised.main}
         known = signature.code != "python-exception"
         better = root.code == "python-exception" and known
         asked = raised.chained == tracebacks.HANDLED and _asked(root, raised)

@@ -175,7 +175,8 @@ _LEVEL = re.compile(
     r"|^\s*\S+[:(]\d+(?:[:,]\d+)?\)?: (?:(?:fatal )?error|ERROR)\b|^\s*\S+ : (?:fatal )?error [A-Z]+\d+: "
     r"|^\s{1,8}error: \S"
     r"|\[E:onnxruntime:|^[\w.]+: \[ONNXRuntimeError\] : \d+ : |^\u2718 \S|(?:^|: )E tensorflow_serving/"
-    r"|^\(error\) \S|\[(?:Type|Shape)InferenceError\] |^\[ErrorCode:\w+\] |\blevel=\"?error\b|^[A-Z]\w+ exception: \S"
+    r"|^[\d:. -]{0,30}\[FAIL *\] \S|^\(error\) \S|\[(?:Type|Shape)InferenceError\] |^\[ErrorCode:\w+\] "
+    r"|\blevel=\"?error\b|^[A-Z]\w+ exception: \S"
     r"|^unknown location\(0\): fatal error|\(\d+,\d+\): error [A-Z]+\d+: |^Cannot uninstall '|^Error[.!] \S"
     r"|\d+ - \S+ \(Failed\)$|^This step is in (?:Failed|Error) state with this message: |^\S+:\d+: Failure$"
     r"|^\[(?:fail|error|fatal)\]: \S|\bnot valid for use in process\b"
@@ -212,7 +213,7 @@ _OVER = re.compile(
     r"|.*\b(?:[Ee]ncountered an error:$|Completed with [1-9]\d* errors?\b)|Exiting because a job execution failed"
     r"|thrown in \S+ on line \d+$|! {1,2}==> Fatal error occurred|Tip: (?:you can|when you have)\b"
     r"|[Ss]tream closed EOF for "
-    r"|(?:\W*|.*\W)(?i:training|pipeline|command|build|workflow|experiment|job|run)\b"
+    r"|(?:\W*|.*\W)(?i:training|pipeline|command|build|workflow|experiment|job|task|run)\b"
     r"[^:]{0,40}\b(?:failed|crashed)(?:: (?!\d+$)| at | with |, (?:log is in|see) |[.!]?$)"
     r"|.*\d failed, log is in |Cancelling \w+ on user request|r\(\d+\);$"
 )

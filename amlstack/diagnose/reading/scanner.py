@@ -344,7 +344,7 @@ def _facts(raised: tracebacks.Raised) -> dict[str, Any]:
     return {
         **({"packages": raised.packages} if raised.packages else {}),
         **({"inner": raised.inner} if raised.inner else {}),
-        **({"main": True} if raised.main else {}),
+        **({"main": raised.main} if raised.main else {}),
         **({"local": int(local[1])} if raised.own_command and (local := _LOCAL.search(raised.text)) else {}),
     }
 

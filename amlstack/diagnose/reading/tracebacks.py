@@ -117,7 +117,7 @@ class Raised:
         own_command: The source shows that the command in the message is the failed process's own. Some versions of
             torch's launcher show the one that they started last instead.
         meets: It came while the rank met the others for the first time.
-        main: It came through the program's top level: it ends the process, unless it was caught there.
+        main: The file in whose top level it came through: it ends the process, unless it was caught there.
         caught: Whose function caught it, ``own`` or ``library``: no line above that one, which begins no process.
         says: A traceback that was cut off shows more than how a program was started.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
@@ -134,7 +134,7 @@ class Raised:
     packages: tuple[str, ...] = ()
     own_command: bool = False
     meets: bool = False
-    main: bool = False
+    main: str = ""
     caught: str = ""
     says: bool = False
     instead: bool = False
@@ -161,7 +161,7 @@ class TracebackReader:
     _chained: str = ""
     _original: bool = False
     _own_command: bool = False
-    _main: bool = False
+    _main: str = ""
     _caught: str = ""
     _code: str = ""
     _frame_count: int = 0
@@ -241,7 +241,8 @@ class TracebackReader:
             self._frames[-1] = replace(self._frames[-1], line=int(found["line"]))
         if found := _FRAME.match(text) or _BOX_FRAME.match(text) or (_CELL_FRAME.match(bare) if self.cell else None):
             frame = Frame(found["file"], int(found["line"] or 0), (found["function"] or "").strip())
-            self._main |= not self._frames and frame.function in _TOP and frame.file != "<string>"
+            if not self._frames and frame.function in _TOP and frame.file != "<string>":
+                self._main = frame.file
             if not (self._frames or self._main or self.cell or self._original or frame.function in _BEGINS):
                 self._caught = "own" if frame.own else "library"
             self._frame_count += 1
@@ -284,7 +285,7 @@ class TracebackReader:
 
     def _begin(self, *, original: bool) -> None:
         self.open, self.headless, self._frames, self._foreign, self._lines = True, False, [], 0, 0
-        self._original, self._own_command, self._main, self._caught = original, False, False, ""
+        self._original, self._own_command, self._main, self._caught = original, False, "", ""
         self._frame_count, self._below_asker = 0, None
 
     def _end(self) -> None:

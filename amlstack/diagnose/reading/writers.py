@@ -144,6 +144,8 @@ _PREFIXES = tuple(
             r"(?P<node>[A-Za-z][\w.-]{0,252}\d): (?=Traceback|\s+File|\s*\w+(?:\.\w+)*(?:Error|Exception)\b|\[)",
         ),
         ("[", r"\[\d{1,9}\] (?=\[rank)"),  # a console that numbers its lines
+        # Markdown's quote of a notebook's traceback, or of a plain one
+        (">", r"> (?=\s*(?:[\w.]+(?:Error|Exception)\b|<ipython-input|-+> |\d+ |[~/]\S* in |File |Traceback \())"),
         ("s", r"std(?:err|out): "),
         ("|", r"\| [A-Z]+ +\| std(?:err|out) \| "),  # a logger that takes what a program prints
         # sglang: the time, and the parallel ranks beside it

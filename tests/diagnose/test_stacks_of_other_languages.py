@@ -52,6 +52,12 @@ DEEPER = '  File "/src/make.py", line 3, in make\n    return kind.value\n'
         ("/src/test.cc:12: Failure\nExpected: a\n[  FAILED  ] Conv.Forward (0 ms)\n", "logged-error", "test.cc:12"),
         ("2020-05-05 12:00:00.0 [E:onnxruntime:, executor.cc:183 Execute] Non-zero status code of Gather\n", "logged-error", "Gather"),
         ("Training...\nAbort trap: 6\n", "aborted", "Abort trap"),
+        ("[12345.678] Out of memory: Kill process 123 (python) score 900 or sacrifice child\n", "host-out-of-memory", "Kill process 123"),
+        ("dyld: Library not loaded: @rpath/libcudart.9.0.dylib\n  Reason: image not found\nTrace/BPT trap: 5\n", "library-mismatch", "libcudart"),
+        ("* thread #1, queue = 'main', stop reason = EXC_BAD_ACCESS (code=1, address=0x0)\n", "segmentation-fault", "EXC_BAD_ACCESS"),
+        ("curl: (7) Failed to connect to localhost port 8080: Connection refused\n", "connection-refused", "8080"),
+        ("src/index.ts:12:5 - error TS2304: Cannot find name 'foo'.\n\nFound 1 error.\n", "logged-error", "TS2304"),
+        ("ld: library not found for -lx\nclang: error: linker command failed with exit code 1\n", "logged-error", "-lx"),
         ("digits: ERROR: Train: image.lua:9: bad argument #3\n" + "digits: WARNING: Train output: [C]: in f\n" * 24
          + "digits: ERROR: Train Model task failed with error code 1\n", "logged-error", "bad argument"),
         ("03-26 09:32:08 [FAIL] /lua/threads.lua:264:\n[thread 4 callback] /d/data.lua:326: not enough memory\n", "logged-error", "not enough memory"),

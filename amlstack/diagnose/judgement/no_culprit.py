@@ -475,8 +475,8 @@ def _alone(evidence: Evidence, ends: Sequence[Event]) -> Diagnosis | None:
     )
 
 
-_OF_CLIENT = re.compile(r"(?!torch\.)[a-z_]\w*\.[\w.]*(?:Error|Exception): ")
-"""An exception of a library, also where its traceback is missing."""
+_OF_CLIENT = re.compile(r"(?!torch\.)[a-z_]\w*\.[\w.]*(?:Error|Exception): |curl: \(\d+\)")
+"""An exception of a library, also where its traceback is missing, or a client's own word."""
 _OF_RANKS = re.compile(r"gloo|nccl|hccl|\bmpi|c10d|ucx|tcp ?store|\branks?\b|horovod|rendezvous", re.IGNORECASE)
 _KILLED = re.compile(r"^srun: error: .*: Killed\b")
 _BY_9 = "signal 9 is seen, its sender is not; nothing before it gives a reason"

@@ -169,7 +169,7 @@ _LEVEL = re.compile(
     # a shell, or a command of one, that could not do what it was told
     r"|(?:^(?:\S*/)?(?:ba|da|z|k|c|tc)?sh: |: line \d+: )(?:unexpected EOF .*"
     r"|.*: (?:No such file or directory|Permission denied|Is a directory|unbound variable))$"
-    r"|^(?:curl: \(\d+\)|unzip: |npm (?:ERR!|error) )"
+    r"|^(?:curl: \(\d+\)|unzip: |npm (?:ERR!|error) |gyp ERR! stack |dpkg: error )"
     r"|^An error occurred \(\w+\) when calling |^Unable to locate credentials|^Cannot connect to the Docker daemon"
     # compilers and interpreters of other languages
     r"|^\s*\S+[:(]\d+(?:[:,]\d+)?\)?: (?:(?:fatal )?error|ERROR)\b|^\s*\S+ : (?:fatal )?error [A-Z]+\d+: "
@@ -179,9 +179,10 @@ _LEVEL = re.compile(
     r"|\blevel=\"?error\b|^[A-Z]\w+ exception: \S"
     r"|^unknown location\(0\): fatal error|\(\d+,\d+\): error [A-Z]+\d+: |^Cannot uninstall '|^Error[.!] \S"
     r"|\d+ - \S+ \(Failed\)$|^This step is in (?:Failed|Error) state with this message: |^\S+:\d+: Failure$"
-    r"|^\[(?:fail|error|fatal)\]: \S|\bnot valid for use in process\b"
+    r"|^\[(?:fail|error|fatal)\]:? \S|:\d+:\d+ - error |^THCudaCheck FAIL |\bnot valid for use in process\b"
     r"|^Exception in main training loop: \S|^\[libprotobuf (?:ERROR|FATAL) "
     r"|: undefined reference to (?:symbol )?[`']|^OpenCV(?:\([\w.-]+\))? Error: |^\S*\bld: cannot find -l"
+    r"|^ld: library not found for |^Undefined symbols for architecture "
     r"|^CMake Error\b|^Error using \w|^[> ]*Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )"
     r"|^Un(?:defined|recognized) function or variable "
     r"|^make \(e=\d+\): |^forrtl: |^(?:Fortran runtime error|(?:PHP )?Fatal error|Error):"
@@ -201,6 +202,7 @@ _OVER = re.compile(
     r"|-- Configuring incomplete"
     r"|exit status [1-9]\d*$|Stacktrace:$|in expression starting at |error: (?:could not compile |called from$)"
     r"|[1-9]\d* errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
+    r"|\*\*\*Test Failed\*\*\*"
     r"|\[  FAILED  \] |Errors while running CTest$|A full log can be found at \S+meson-log|(?:\S+Z )?##\[error\]\S"
     r"|\*\*\* \d+ failures? (?:is|are) detected|.*\brun is terminating due to exception: \S"
     r"|(?:\[\d+\] )?Failed to execute script \S+$"
@@ -233,8 +235,8 @@ _LAST_WORDS = re.compile(
     r"|write|allocate|locate|access|start|download|initiali[sz]e|resolve|launch|execute|run|find))"
     r" (?!.*\b(?:using|use|default|fall)\b)"
     r"|^[\w' ./-]{3,80}\bnot found: \S|^\W{0,3}Command .* returned non-zero exit status \d+\.?$|^'\w+'$"
-    r"|^Internal compiler error\b"
-    r"|^download failed: |^E: Unable to |^qsub: \w|^libc\+\+abi: terminating |^dyld: |^Assertion failed: \("
+    r"|^Internal compiler error\b|^download failed: |^E: (?:Unable to|Sub-process) "
+    r"|^qsub: \w|^libc\+\+abi: terminating |^dyld: |^Assertion failed: \("
     r"|^(?!Use of |Odd number |Deep rec|Subroutine |Name ).* at \S+ line \d+(?:, <\w*> \w+ \d+)?\.$"  # Perl's die
 )
 """Words on a failure that are the end of a program as its very last line: a missing key is only its name in quotes."""

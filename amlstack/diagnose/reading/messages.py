@@ -179,7 +179,7 @@ _LEVEL = re.compile(
     r"|\blevel=\"?error\b|^[A-Z]\w+ exception: \S"
     r"|^unknown location\(0\): fatal error|\(\d+,\d+\): error [A-Z]+\d+: |^Cannot uninstall '|^Error[.!] \S"
     r"|\d+ - \S+ \(Failed\)$|^This step is in (?:Failed|Error) state with this message: |^\S+:\d+: Failure$"
-    r"|^\[(?:fail|error|fatal)\]:? \S|:\d+:\d+ - error |^THCudaCheck FAIL |\bnot valid for use in process\b"
+    r"|^\[(?:fail|error|fatal)\]: \S|:\d+:\d+ - error |^THCudaCheck FAIL |\bnot valid for use in process\b"
     r"|^Exception in main training loop: \S|^\[libprotobuf (?:ERROR|FATAL) "
     r"|: undefined reference to (?:symbol )?[`']|^OpenCV(?:\([\w.-]+\))? Error: |^\S*\bld: cannot find -l"
     r"|^ld: library not found for |^Undefined symbols for architecture "

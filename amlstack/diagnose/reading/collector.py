@@ -40,7 +40,7 @@ _CURRENT = "Current thread 0x"
 MOST_FRAMES = 100
 _TASK = re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$")
 _ANNOUNCES = re.compile(
-    r"\w: \d+ validation errors? for \S+$|\w\W? \w.*:$|^(?:[\w.]+(?:Error|Exception)|Error):$"
+    r"\w: \d+ validation errors? for \S+$|\w\W? \w.*(?: -|:)$|^(?:[\w.]+(?:Error|Exception)|Error):$"
     r"|error: \(-\d+:[^)]*\) in function '[^']+'$"
     r"|^[\w.]*ArgumentError: Python argument types in$|\d root error\(s\) found\.$|\bstatus = StatusCode\.\w+$"
 )
@@ -197,8 +197,9 @@ class Collector:
         event, more = self.events[at], text.strip()
         own = more and _QUOTED.match(more) is None
         said = str(event.facts.get("said", "")).strip()
+        last = said.rpartition("\n")[2].strip()
         torn = said == ":" or (not said and more.startswith(":"))
-        if own and (torn or (event.text.endswith(said) and _ANNOUNCES.search(event.text))):
+        if own and (torn or (event.text.endswith(last) and _ANNOUNCES.search(event.text))):
             self.events[at] = replace(event, text=_cut(event.text + " " * (more[0] != ":") + more))
 
     def thrown(self, number: int, what: str) -> None:

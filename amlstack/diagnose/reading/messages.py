@@ -182,7 +182,7 @@ _LEVEL = re.compile(
     r"|^\[(?:fail|error|fatal)\]: \S|:\d+:\d+ - error |^THCudaCheck FAIL |\bnot valid for use in process\b"
     r"|^Exception in main training loop: \S|^\[libprotobuf (?:ERROR|FATAL) "
     r"|: undefined reference to (?:symbol )?[`']|^OpenCV(?:\([\w.-]+\))? Error: |^\S*\bld: cannot find -l"
-    r"|^ld: library not found for |^Undefined symbols for architecture "
+    r"|^\s*out of memory$|^ld: library not found for |^Undefined symbols for architecture "
     r"|^CMake Error\b|^Error using \w|^[> ]*Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )"
     r"|^Un(?:defined|recognized) function or variable "
     r"|^make \(e=\d+\): |^forrtl: |^(?:Fortran runtime error|(?:PHP )?Fatal error|Error):"

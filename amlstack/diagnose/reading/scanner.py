@@ -51,7 +51,7 @@ _WITHOUT = 3
 """Lines above a traceback in which a library says that it does without what it shows."""
 _OF_UNITTEST = re.compile(r"(?:ERROR|FAIL): .+ \([\w.]+\)$")
 """Begins what unittest shows of a test that failed."""
-_LISTS = re.compile(r"\d validation errors? for \S+$")
+_LISTS = re.compile(r"\d validation errors? for \S+$|:$")
 """Ends the first line of a message that goes on with a list."""
 _NOTHING = re.compile(r"(?:Attribute|Type)Error: 'NoneType' object (?:has no attribute|is not|does not)\b")
 """A function made nothing: it may have logged why right above."""
@@ -383,7 +383,7 @@ _RECORDED = re.compile(r'"(?:message|msg|error|exception)": ?"(?P<text>[A-Za-z_]
 _REPRESENTED = re.compile(r"(?P<class>[A-Za-z_][\w.]*(?:Error|Exception))\((?P<quote>['\"])(?P<text>.+)(?P=quote)\)$")
 """An exception as Python represents it, in a line of its own."""
 _REPORTED = re.compile(
-    r".{0,40}Error reported to Coordinator: <class '(?:[\w.]*\.)?"
+    r".{0,40}Error reported to Coordinator: <(?:class|type) '(?:[\w.]*\.)?"
     r"(?!OutOfRange|Cancelled|Aborted|Unavail)(?P<class>\w+)'>, (?P<text>.+)"
 )
 """An exception at which TensorFlow stops a training, though it says "Finished" then. Two of those left out are how data

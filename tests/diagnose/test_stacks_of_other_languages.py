@@ -52,6 +52,15 @@ DEEPER = '  File "/src/make.py", line 3, in make\n    return kind.value\n'
         ("/src/test.cc:12: Failure\nExpected: a\n[  FAILED  ] Conv.Forward (0 ms)\n", "logged-error", "test.cc:12"),
         ("2020-05-05 12:00:00.0 [E:onnxruntime:, executor.cc:183 Execute] Non-zero status code of Gather\n", "logged-error", "Gather"),
         ("Training...\nAbort trap: 6\n", "aborted", "Abort trap"),
+        ("[Unhandled promise rejection: TypeError: Network request failed]\n- a.js:97:22 in onerror\n", "bare-exception", "Network request"),
+        ("engine.js:487 Uncaught (in promise) Error: Error running Step: no kernel\n  run\t@\tengine.js:48\n", "bare-exception", "no kernel"),
+        ("1. Unhandled ai.djl.engine.EngineException\n   MXNet engine call failed: Type inconsistent\n\n     A.java: 18  a.B/c\n", "bare-exception", "Type inconsistent"),
+        (("CUBLAS_STATUS_SUCCESS (14 vs. 0)  CUBLAS_STATUS_INTERNAL_ERROR\n*** Check failure stack trace: ***\n\nProgram received signal SIGABRT, Aborted.\n"
+         "56  ../nptl/raise.c: No such file or directory.\n"), "native-fatal-error", "INTERNAL_ERROR"),
+        (("(pid=raylet, ip=10.0.0.1) F0505 18:21:58.604787  7485 node_manager.cc:3094]  Check failed: node_info no GCS info\n"
+         "(pid=raylet, ip=10.0.0.1) *** Check failure stack trace: ***\n(pid=7, ip=10.0.0.1) E0505 18:21:59.5  77 core_worker.cc:652] Raylet failed.\n"),
+         "native-fatal-error", "no GCS info"),
+        ("E   KeyError: 'f1_score'\n\nt.py:724: KeyError\n----- Captured stdout call -----\nPredicting 11/10\n", "logged-error", "f1_score"),
         ("dyld: Symbol not found: _f\n  Referenced from: /x.so\n\nAbort trap: 6\n", "library-mismatch", "_f"),
         (" Error reported to Coordinator: <type 'exceptions.IndexError'>, list index out of range\n", "python-exception", "out of range"),
         ("digits.errors.InferenceError:\n  torch task failed with error message -\n  /t/DataParallelTable.lua:374:\n  Model was serialized on 2 GPUs\n",

@@ -41,7 +41,7 @@ MOST_FRAMES = 100
 _TASK = re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$")
 _ANNOUNCES = re.compile(
     r"\w: \d+ validation errors? for \S+$|\w\W? \w.*(?: -|:)$|^(?:[\w.]+(?:Error|Exception)|Error):$"
-    r"|error: \(-\d+:[^)]*\) in function '[^']+'$"
+    r"|^[\w.]+\.\w+Exception$|error: \(-\d+:[^)]*\) in function '[^']+'$"
     r"|^[\w.]*ArgumentError: Python argument types in$|\d root error\(s\) found\.$|\bstatus = StatusCode\.\w+$"
 )
 """The end of a message that goes on with a list, or begins in the next line."""
@@ -51,7 +51,7 @@ _ASKED = re.compile(
 )
 """Exceptions by which a program asks: what it does instead may fail, and is the cause then."""
 _IMPORT = re.compile(r"(?:ImportError|ModuleNotFoundError): (?:cannot import name|No module named) ")
-_QUOTED = re.compile(r"File |Traceback|(?:\S+\.py|<ipython-input\S*>):\d+ \w")
+_QUOTED = re.compile(r"File |Traceback|at \S+\(|(?:\S+\.py|<ipython-input\S*>):\d+ \w")
 """Begins a line of a traceback that a message quotes; the last one is the form of old TensorFlow."""
 _LISTING = {
     "horovod-stalled": re.compile(r"(?P<rank>\d{1,6}): ?\["),

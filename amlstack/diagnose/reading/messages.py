@@ -53,7 +53,7 @@ _NEXT = re.compile(
 """The beginning of a line that is no part of the message before it: a prefix, a header, a table."""
 CAUSED = "Caused by: "
 """Begins what Java says of the exception below another one."""
-JAVA = re.compile(r"Caused by: |(?:java|javax|org|com|scala)\.[\w.$]+(?:Exception|Error)\b")
+JAVA = re.compile(r"Caused by: |(?:javax?|org|com|net|io|ai|scala|kotlin|akka|clojure)\.[\w.$]+(?:Exception|Error)\b")
 _STACK = re.compile(
     JAVA.pattern + r"|goroutine \d+ \[|created by \S|(?:[\w.-]+/)*[\w.-]+\.[\w.()*]+\(.*\)$"  # Go
     # glibc, also where a shell's word follows in the last line
@@ -303,7 +303,7 @@ def last(
     if printed and b"\nExited with " in report and b"is above this job summary" in report:
         failed = True
         lines, tail = lines - report.count(b"\n") - (not tail.endswith(b"\n")), printed
-    whole = tail.rstrip(b"-\r\n " if failed else None)
+    whole = _uncaptured(tail.rstrip(b"-\r\n " if failed else None))
     rows = whole.split(b"\n")
     end = lines - (tail.count(b"\n") - whole.count(b"\n")) + tail.endswith(b"\n")  # the last line that is not blank
     shown = [line_of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST - REASON :]]
@@ -376,6 +376,18 @@ def compiled(
     rows = tail.removesuffix(b"\n").split(b"\n")
     found = next(((at, raw) for at, raw in enumerate(rows, lines - len(rows) + 1) if _COMPILED.match(raw)), None)
     return words if found is None else (found[0], line_of(found[1][:LONGEST].decode(errors="replace")), found[0])
+
+
+_CAPTURED = re.compile(rb"\n-{5,} Captured \w+(?: \w+)? -{5,}\n")
+"""The heading of what one test printed, below its report."""
+
+
+def _uncaptured(tail: bytes) -> bytes:
+    """A log without what a test printed, where it ends with the report of one."""
+    if _TESTED.match(tail.rpartition(b"\n")[2].decode(errors="replace").strip()):
+        return tail
+    reports = (tail[: found.start()].rstrip() for found in reversed([*_CAPTURED.finditer(tail)]))
+    return next((each for each in reports if _TEST_AT.match(each.rpartition(b"\n")[2].decode(errors="replace"))), tail)
 
 
 def _ended_by(shown: list[Line]) -> bool:

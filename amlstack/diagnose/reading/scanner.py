@@ -360,7 +360,9 @@ _EXITED = re.compile(
     r"\bprocess\b.{0,40} exited with (?:status )?code [1-9]|^\S*(?:python[\d.]*|perl|sh): (?:\d+: )?[Cc]an't open "
 )
 _UNCAUGHT_OF_JS = re.compile(
-    r"^(?:[Uu]ncaught (?:\(in promise\):? )?|\(node:\d+\) UnhandledPromiseRejectionWarning: )(?=(?:\w+ )?\w*Error: )"
+    r"^(?:(?:[\w.-]+:\d+ )?[Uu]ncaught (?:\(in promise\):? )?|\[Unhandled promise rejection: "
+    r"|\d+\. Unhandled (?=\w+\.)|\(node:\d+\) UnhandledPromiseRejectionWarning: )"
+    r"(?=(?:\w+ )?\w*Error: |[\w.]+Exception$)"
 )
 """Begins what a browser or Node.js prints of an exception that nobody caught."""
 _UNCAUGHT = re.compile(r"ERROR: (?:Load|Init)Error: (?P<said>\S.*)")
@@ -394,8 +396,10 @@ _TRACKER = re.compile(rb"^[\d-]+ [\d:,]+ +[A-Z]+ +[\w-]+ *:\d+ \[\w+\.py:\S+\(\)
 """Begins the log that wandb keeps of itself, without which a run does."""
 _OF_JAVA = re.compile(r"#\s+(?=(?:SIG[A-Z]+|EXCEPTION_\w+) \(0x)")
 """Begins the line in which Java's virtual machine names the signal that ended it, in a report of comments."""
-_GLOG = re.compile(r"(?:^|: |\] )(?P<record>F\d{4} [\d:.]+ +\d+ \S+:\d+\] .+)")
-"""The record of glog that ends a program: its stack stands below."""
+_OF_GDB = re.compile(r"\d+\s+\S+\.(?:c|cc|cpp|h|S): No such file or directory\.?$")
+"""Begins what gdb says where it has not the source of a frame."""
+_GLOG = re.compile(r"(?:^|: |[\])] )(?P<record>F\d{4} [\d:.]+ +\d+ \S+:\d+\] .+|.*\(\S+ vs\. \S+\).*)")
+"""The record of glog that ends a program, or the rest of one that is cut off: its stack stands below."""
 _SUMMARY = "Current allocation summary follows"
 """Ends what TensorFlow says of an allocation that failed for good."""
 _WITH_STACK = re.compile(
@@ -655,7 +659,7 @@ def _judged(
     text: str, number: int, before: Callable[[], Iterable[str]]
 ) -> tuple[tuple[Signature, dict[str, str]] | None, str, int]:
     """The sign that a line holds, with its text and number: of glog's word below a fatal record that record's."""
-    found = match(text)
+    found = None if _OF_GDB.match(text) else match(text)
     if found is not None and found[0].code == "fatal-log-line":
         record = _GLOG.search(next(iter(before()), ""))
         if record is not None:

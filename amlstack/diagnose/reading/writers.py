@@ -114,7 +114,8 @@ _PREFIXES = tuple(
             "(",
             (
                 rf"\((?=[^()]{{0,99}}\b(?:pid|ip|rank)=\w)(?P<who>[A-Za-z_][\w.:/+-]*(?: (?:DP|PP|TP|EP)\d+)*)?"
-                rf"(?:,? ?rank=(?P<rank>{_NUMBER}))?(?:,? ?pid=(?P<pid>\d+))?(?:,? ?ip=(?P<node>[\w.:-]+))?\) "
+                rf"(?:,? ?rank=(?P<rank>{_NUMBER}))?(?:,? ?pid=(?:(?P<pid>\d+)|[a-z_]+))?"
+                r"(?:,? ?ip=(?P<node>[\w.:-]+))?\) "
             ),
         ),
         ("[", r"\[pod/[\w./-]+\] "),  # kubectl logs --prefix

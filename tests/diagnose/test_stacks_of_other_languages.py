@@ -52,6 +52,13 @@ DEEPER = '  File "/src/make.py", line 3, in make\n    return kind.value\n'
         ("/src/test.cc:12: Failure\nExpected: a\n[  FAILED  ] Conv.Forward (0 ms)\n", "logged-error", "test.cc:12"),
         ("2020-05-05 12:00:00.0 [E:onnxruntime:, executor.cc:183 Execute] Non-zero status code of Gather\n", "logged-error", "Gather"),
         ("Training...\nAbort trap: 6\n", "aborted", "Abort trap"),
+        ("60000/60000 [====] - 9s\nException raised: \n `handle` is not available outside the replica context\n", "logged-error", "replica context"),
+        ("[CRITICAL 2017-05-09 17:00:01,554 layers.py:3023] Unknown input layer 'decoder'\n" + traceback("Exception"), "logged-error", "Unknown input layer"),
+        ("[10/06/2019-21:16:15] [E] [TRT] Parameter check failed at: Network.cpp\nSegmentation fault (core dumped)\n", "segmentation-fault", "Parameter check"),
+        ("RuntimeError: \nThe size of tensor a must match (infer_size at ExpandUtils.cpp:22)\nframe #0: c10::Error::Error() + 135 (0x11 in libc10.so)\n"
+         "<omitting python frames>\n:\noperation failed in interpreter:\n" + "/env/lib/python3.6/asyncio/events.py(145): _run\n" * 60, "bare-exception", "must match"),
+        ("Error: java.lang.IllegalArgumentException: Wrong FS: hdfs, expected: file:/// at \n" + "org.apache.FileSystem.checkPath(FileSystem.java:669) at \n" * 60,
+         "bare-exception", "Wrong FS"),
         ("[Unhandled promise rejection: TypeError: Network request failed]\n- a.js:97:22 in onerror\n", "bare-exception", "Network request"),
         ("engine.js:487 Uncaught (in promise) Error: Error running Step: no kernel\n  run\t@\tengine.js:48\n", "bare-exception", "no kernel"),
         ("1. Unhandled ai.djl.engine.EngineException\n   MXNet engine call failed: Type inconsistent\n\n     A.java: 18  a.B/c\n", "bare-exception", "Type inconsistent"),

@@ -40,6 +40,8 @@ def values(facts: dict[str, str]) -> dict[str, Any]:
 
 MOST_LINES = 30
 """Lines that a message has at most."""
+MOST_LOOSE = 3
+"""Lines of a message above the stack that ends it."""
 RULE = "-" * 74
 """The lines that Open MPI puts above and below its messages."""
 _NEXT = re.compile(
@@ -55,7 +57,10 @@ CAUSED = "Caused by: "
 """Begins what Java says of the exception below another one."""
 JAVA = re.compile(r"Caused by: |(?:javax?|org|com|net|io|ai|scala|kotlin|akka|clojure)\.[\w.$]+(?:Exception|Error)\b")
 _STACK = re.compile(
-    JAVA.pattern + r"|goroutine \d+ \[|created by \S|(?:[\w.-]+/)*[\w.-]+\.[\w.()*]+\(.*\)$"  # Go
+    JAVA.pattern + r"|goroutine \d+ \[|created by \S|(?:runtime|main)\.\w+\(\)$"
+    r"|(?:[\w.-]+/)*[\w.-]+\.[\w.()*]+\((?:0x[0-9a-f]+.*|\.\.\.)\)$"  # Go
+    r"|.*\(\w+\.(?:java|scala|kt):\d+\)|frame #\d+: |<omitting python frames>"
+    r"|(?:\S+\.py|<ipython-input-\S+)\(\d+\): \S+$"
     # glibc, also where a shell's word follows in the last line
     r"|=+ (?:Backtrace|Memory map)\b|.*\[0x[0-9a-f]+\]$|[0-9a-f]{8,16}-[0-9a-f]{8,16} [r-][w-][x-][ps] "
     r"|\S+ \S+ [IW] tensorflow/core/common_runtime/bfc_allocator\.cc|[IW] tensorflow/core/common_runtime/bfc_alloc"
@@ -72,30 +77,36 @@ class MessageReader:
         at: Which event it belongs to; None when no message is open.
         left: Lines that it may still have.
         dated: A time stood before its first line, so that one before another line does not begin another message.
-        loose: It has lines that are neither indented nor a stack's, and may be of somebody else.
+        loose: How many lines are neither indented nor a stack's, and may be of somebody else.
         end: Number of its last line.
         stack: The last line was one of a stack or of memory.
+        stacked: Lines of a stack were seen.
     """
 
     at: int | None = None
     left: int = 0
     dated: bool = False
-    loose: bool = False
+    loose: int = 0
     end: int = 0
     stack: bool = False
+    stacked: bool = False
 
     def begin(self, at: int, *, dated: bool) -> None:
         """An exception's first line was read."""
-        self.at, self.left, self.dated, self.loose = at, MOST_LINES, dated, False
+        self.at, self.left, self.dated, self.loose = at, MOST_LINES, dated, 0
+        self.stacked = False
 
     def feed(self, text: str, *, dated: bool, indented: bool = False) -> bool:
         """Takes a line of the same writer; whether it is a part of the message, which is all that is indented."""
         if self.at is None:
             return False
         self.left -= 1
-        self.stack = stack = not text or _STACK.match(text) is not None
-        self.loose |= not (indented or stack)
-        if (self.left < 0 and self.loose) or (not stack and ((dated and not self.dated) or _NEXT.match(text))):
+        self.stack = stack = _STACK.match(text) is not None
+        self.stacked |= stack
+        self.loose += not (indented or stack)
+        if (self.left < 0 and self.loose > MOST_LOOSE * self.stacked) or (
+            not stack and ((dated and not self.dated) or _NEXT.match(text))
+        ):
             self.at = None
             return False
         return True
@@ -193,7 +204,7 @@ _LEVEL = re.compile(
     r"|\bFATAL (?:IO )?ERROR\b|\[error *\] \[\w|: Check failed: |^Error executing process\b"
     r"|\] \[E\] (?!.*\.cpp:\d+: (?:While parsing node|--- |input: ))\S"  # TensorRT quotes the node before it says why
     r"|\b(?:Database|Compilation|Runtime|Parsing|Internal|Dependency) Error in |^\w+(?:Error|Exception)(?: in .+)?:$"
-    r"|^(?:An )?(?:[Ee]rror|[Ee]xception) (?:occurred|during|loading|running|reading)\b.*: *\S"
+    r"|^(?:An )?(?:[Ee]rror|[Ee]xception) (?:occurred|during|loading|running|reading)\b.*: *\S|^Exception raised:"
     r"|^Missing mandatory value: |^Something went wrong: +\S|^\w+NotFound: \S|^Unable to run job: "
     r"|^! [A-Z]\w+ \w|^License (?:checkout failed|Manager Error)|^=>> PBS: "
 )

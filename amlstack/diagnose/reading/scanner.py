@@ -53,8 +53,10 @@ _OF_UNITTEST = re.compile(r"(?:ERROR|FAIL): .+ \([\w.]+\)$")
 """Begins what unittest shows of a test that failed."""
 _LISTS = re.compile(r"\d validation errors? for \S+$|:$")
 """Ends the first line of a message that goes on with a list."""
-_NOTHING = re.compile(r"(?:Attribute|Type)Error: 'NoneType' object (?:has no attribute|is not|does not)\b")
-"""A function made nothing: it may have logged why right above."""
+_NOTHING = re.compile(
+    r"(?:Attribute|Type)Error: 'NoneType' object (?:has no attribute|is not|does not)\b|(?:Exception|RuntimeError)$"
+)
+"""A function made nothing, or an exception says nothing: it may have logged why right above."""
 _PARENT = "subprocess.CalledProcessError: "
 _ENVIRONMENT = re.compile(r"(?:^|[/\\])os\.py$")
 """The file in which a KeyError is about `os.environ`."""
@@ -120,7 +122,8 @@ class Exceptions:
         number, above = self._above
         nothing = _NOTHING.match(raised.text) is not None
         message = raised.text.partition(": ")[2]
-        above = [each for each in islice(above, _WITHOUT) if message not in each] if nothing else above
+        if nothing:
+            above = [each for each in islice(above, _WITHOUT) if not message or message not in each]
         said = [writers.plain(text) for text in above] if nothing or raised.text.startswith(_PARENT) else []
         rows = [at for at in reversed(range(len(said))) if not _OF_UNITTEST.match(said[at])]
         found = next((at for at in rows if messages.logged_as_error(said[at])), None)
@@ -196,7 +199,9 @@ class Exceptions:
         """The log has ended: messages that end with it, and tracebacks whose end is missing."""
         for message in self._messages.values():
             if (
-                message.at is not None and not message.loose and message.end >= lines - 1
+                message.at is not None
+                and message.loose <= messages.MOST_LOOSE * message.stack
+                and message.end >= lines - 1
             ):  # the log ends with frames, or a list of faults
                 event = self._collector.events[message.at]
                 self._collector.cover_all(range(event.line, lines))
@@ -369,7 +374,10 @@ _UNCAUGHT = re.compile(r"ERROR: (?:Load|Init)Error: (?P<said>\S.*)")
 """Begins what Julia prints of an exception that ended its program."""
 SHOWN = 8
 """Lines before them that name the place and quote it, of two processes."""
-_OF_SHELL = re.compile(r"(?:.*: line \d+: +\d+ |\[\d+\][+-]? +\d* *|zsh: )?(?:Abort|abort|IOT instruction)")
+_OF_SHELL = re.compile(
+    r"(?:.*: line \d+: +\d+ |\[\d+\][+-]? +\d* *|zsh: )?"
+    r"(?:Abort|abort|IOT instruction|(?P<crash>(?i:segmentation fault)))"
+)
 """Begins a shell's word of a program that ended itself: the program may have said why in the line above."""
 FATAL = (": fatal error", ": CUDA error", ": ROCm error", ": HIP error", ": MUSA error")
 """End the place in its source that a program of ggml names when it aborts: the reason stands above it."""
@@ -609,7 +617,7 @@ class Scanner:
         fatal = text.endswith(FATAL)
         if fatal or (("exited with" in text or signature.code == "file-missing") and _EXITED.search(text)):
             read["over"] = True
-        if fatal or signature.code == "aborted":
+        if fatal or signature.code in ("aborted", "segmentation-fault"):
             text = _with_reason(text, before())
         self._added(line, signature, number, _part_with(signature, text), time=stamp(), soft=soft, facts=read)
 
@@ -685,8 +693,8 @@ def _as_raised(text: str) -> str:
 def _with_reason(text: str, before: Iterable[str]) -> str:
     """A shell's word of an abort, or the place of one, behind what the program itself says of it right above."""
     rows = [row.strip() for row in islice(before, CONTINUES) if row.strip()]
-    if _OF_SHELL.match(text):
-        rows = rows[:1]
+    if found := _OF_SHELL.match(text):
+        rows = [row for row in rows[:1] if not found["crash"] or messages.logged_as_error(row)]
     elif not text.endswith(FATAL):
         return text
     above = next((row for row in rows if _SAYS_WHY.search(row) and not writers.soft(row)), None)

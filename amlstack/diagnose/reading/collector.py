@@ -40,7 +40,7 @@ _CURRENT = "Current thread 0x"
 MOST_FRAMES = 100
 _TASK = re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$")
 _ANNOUNCES = re.compile(
-    r"\w: \d+ validation errors? for \S+$|\w\W? \w.*(?: -|:)$|^(?:[\w.]+(?:Error|Exception)|Error):$"
+    r"\w: \d+ validation errors? for \S+$|\w\W? \w.*(?: -|:)$|^(?!Exception:)[\w.]+:$"
     r"|^[\w.]+\.\w+Exception$|error: \(-\d+:[^)]*\) in function '[^']+'$"
     r"|^[\w.]*ArgumentError: Python argument types in$|\d root error\(s\) found\.$|\bstatus = StatusCode\.\w+$"
 )

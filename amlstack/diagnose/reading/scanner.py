@@ -406,6 +406,8 @@ _OF_JAVA = re.compile(r"#\s+(?=(?:SIG[A-Z]+|EXCEPTION_\w+) \(0x)")
 """Begins the line in which Java's virtual machine names the signal that ended it, in a report of comments."""
 _OF_GDB = re.compile(r"\d+\s+\S+\.(?:c|cc|cpp|h|S): No such file or directory\.?$")
 """Begins what gdb says where it has not the source of a frame."""
+_OF_PROTOBUF = "[libprotobuf ERROR "
+"""Begins what protobuf says of a text that it cannot read, above the check that fails then."""
 _GLOG = re.compile(r"(?:^|: |[\])] )(?P<record>F\d{4} [\d:.]+ +\d+ \S+:\d+\] .+|.*\(\S+ vs\. \S+\).*)")
 """The record of glog that ends a program, or the rest of one that is cut off: its stack stands below."""
 _SUMMARY = "Current allocation summary follows"
@@ -617,7 +619,7 @@ class Scanner:
         fatal = text.endswith(FATAL)
         if fatal or (("exited with" in text or signature.code == "file-missing") and _EXITED.search(text)):
             read["over"] = True
-        if fatal or signature.code in ("aborted", "segmentation-fault"):
+        if fatal or signature.code in ("aborted", "segmentation-fault", "native-fatal-error"):
             text = _with_reason(text, before())
         self._added(line, signature, number, _part_with(signature, text), time=stamp(), soft=soft, facts=read)
 
@@ -696,7 +698,7 @@ def _with_reason(text: str, before: Iterable[str]) -> str:
     if found := _OF_SHELL.match(text):
         rows = [row for row in rows[:1] if not found["crash"] or messages.logged_as_error(row)]
     elif not text.endswith(FATAL):
-        return text
+        rows = [row for row in rows[:1] if _OF_PROTOBUF in row]
     above = next((row for row in rows if _SAYS_WHY.search(row) and not writers.soft(row)), None)
     return text if above is None else f"{above} ({text})"
 

@@ -94,6 +94,8 @@ MOST_FOREIGN = 40
 """Lines of others that may come inside a traceback before it is given up."""
 MOST_LINES = 4000
 LONGEST_SOURCE = 300
+_SLIPPED = re.compile(r" [A-Za-z][\w.]*(?:Error|Exception):")
+"""Begins a last line whose poster moved it by one character."""
 _STARTS_PROGRAMS = re.compile(
     r"torch[/\\]distributed|accelerate[/\\]commands|deepspeed[/\\]launcher|horovod[/\\]runner|ray[/\\]_private|runpy|subprocess"
     r"|multiprocessing|concurrent[/\\]|threading|asyncio|[/\\](?:click|typer|hydra|bin|scripts)[/\\]|__main__|<",
@@ -254,7 +256,7 @@ class TracebackReader:
             self._frames = [*self._frames[-40:], frame] if not frame.own else [*self._own_frames()[-40:], frame]
             self._foreign, self._last, self._code = 0, number, ""
             return None
-        if not bare or quoted(text) or (self.cell and _ARROW.match(bare)):
+        if not bare or (quoted(text) and not _SLIPPED.match(text)) or (self.cell and _ARROW.match(bare)):
             self._own_command |= _OWN_COMMAND in text
             self._source(bare)
             return None

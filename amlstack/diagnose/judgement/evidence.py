@@ -619,6 +619,7 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
         or _went_on(event, *mistakes.get((event.file, event.rank), (0, False)))
         or (event.file in final and _outlived_by(event, final[event.file], logs[event.file]))
         or (event.file in logs and _came_forward(event, raised.get(event.file, 0), logs[event.file]))
+        or (event.file in logs and _done_without(event, raised.get(event.file, 0), logs[event.file]))
         else event
         for event in events
     ]
@@ -670,6 +671,17 @@ def _came_forward(event: Event, raised: int, log: Log) -> bool:
     """True where the only process of a log came forward between a mere line and the exception that ended it."""
     mere = event.role is EventRole.CULPRIT and not _by_itself(event) and not definite(event.text, lived=True)
     return mere and _alone(log) and any(event.line < line < raised for line in log.progress.get(None, ()))
+
+
+SAID_WITHOUT = 2
+"""Lines that a program writes after it has printed what it does without."""
+
+
+def _done_without(event: Event, raised: int, log: Log) -> bool:
+    """True where the only program of a log printed that it lacks a module, wrote on, and raised something else."""
+    lacks = event.code in ("missing-module", "library-mismatch") and event.origin is Origin.LINE and event.line < raised
+    wrote = bisect_left(log.ordinary, raised) - bisect_right(log.ordinary, event.line)
+    return lacks and wrote >= SAID_WITHOUT and _alone(log)
 
 
 def _alone(log: Log) -> bool:

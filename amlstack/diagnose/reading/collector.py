@@ -47,7 +47,7 @@ _ANNOUNCES = re.compile(
 """The end of a message that goes on with a list, or begins in the next line."""
 _ASKED = re.compile(
     r"(?:[\w.]*\.)?(?:KeyError|NameError|AttributeError|TypeError|IndexError|LookupError|StopIteration|TimeoutError|Empty"
-    r"|binascii\.Error|JSONDecodeError|UnicodeDecodeError)\b"
+    r"|binascii\.Error|JSONDecodeError|UnicodeDecodeError|DeferredInitializationError)\b"
 )
 """Exceptions by which a program asks: what it does instead may fail, and is the cause then."""
 _IMPORT = re.compile(r"(?:ImportError|ModuleNotFoundError): (?:cannot import name|No module named) ")

@@ -187,7 +187,7 @@ _LEVEL = re.compile(
     r"|^\s{1,8}error: \S"
     r"|\[E:onnxruntime:|^[\w.]+: \[ONNXRuntimeError\] : \d+ : |^\u2718 \S|(?:^|: )E tensorflow_serving/"
     r"|^[\d:. -]{0,30}\[FAIL *\] \S|^\(error\) \S|\[(?:Type|Shape)InferenceError\] |^\[ErrorCode:\w+\] "
-    r"|\blevel=\"?error\b|^[A-Z]\w+ exception: \S"
+    r"|\blevel(?:\": ?\"|=\"?)error\b|\bError Domain=\S+ Code=-?\d+ |^[A-Z]\w+ exception: \S"
     r"|^unknown location\(0\): fatal error|\(\d+,\d+\): error [A-Z]+\d+: |^Cannot uninstall '|^Error[.!] \S"
     r"|\d+ - \S+ \(Failed\)$|^This step is in (?:Failed|Error) state with this message: |^\S+:\d+: Failure$"
     r"|^\[(?:fail|error|fatal)\]: \S|:\d+:\d+ - error |^THCudaCheck FAIL |\bnot valid for use in process\b"
@@ -214,7 +214,7 @@ _OVER = re.compile(
     r"|-- Configuring incomplete"
     r"|exit status [1-9]\d*$|Stacktrace:$|in expression starting at |error: (?:could not compile |called from$)"
     r"|[1-9]\d* errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
-    r"|\*\*\*Test Failed\*\*\*"
+    r"|\*\*\*Test Failed\*\*\*|time=\"[^\"]*\" level=fatal\b"
     r"|\[  FAILED  \] |Errors while running CTest$|A full log can be found at \S+meson-log|(?:\S+Z )?##\[error\]\S"
     r"|\*\*\* \d+ failures? (?:is|are) detected|.*\brun is terminating due to exception: \S"
     r"|(?:\[\d+\] )?Failed to execute script \S+$"
@@ -247,7 +247,8 @@ _LAST_WORDS = re.compile(
     r"|write|allocate|locate|access|start|download|initiali[sz]e|resolve|launch|execute|run|find))"
     r" (?!.*\b(?:using|use|default|fall)\b)"
     r"|^[\w' ./-]{3,80}\bnot found: \S|^\W{0,3}Command .* returned non-zero exit status \d+\.?$|^'\w+'$"
-    r"|^Internal compiler error\b|^download failed: |^E: (?:Unable to|Sub-process) "
+    r"|^(?:[\d/]+ [\d:]+ )?no matches for kind \"|^Internal compiler error\b|^download failed: "
+    r"|^E: (?:Unable to|Sub-process) "
     r"|^qsub: \w|^libc\+\+abi: terminating |^dyld: |^Assertion failed: \("
     r"|^(?!Use of |Odd number |Deep rec|Subroutine |Name ).* at \S+ line \d+(?:, <\w*> \w+ \d+)?\.$"  # Perl's die
 )
@@ -694,7 +695,7 @@ def begun(head: bytes, tail: bytes, lines: int, sign: int) -> int:
     """
     top = head.split(b"\n")[: min(BANNER, sign - 1)]
     # Steps say nothing; LSF's report and an exception are ends.
-    ends = (_REPORT[1:], b"Exception: ", b"Traceback (most")
+    ends = (_REPORT[1:], b"Exception: ", b"Traceback (most", b'  File "')
     top = top[: next((at for at, raw in enumerate(top) if _FORWARD.search(raw) or any(w in raw for w in ends)), BANNER)]
     places = {form: at for at, form in reversed([*enumerate(map(_form, top))]) if len(form) >= NARROWEST}
     rows = tail.removesuffix(b"\n").split(b"\n")

@@ -215,3 +215,10 @@ def test_what_a_child_raised_right_above_its_parents_exception_is_the_cause(
         "/code/train.py", "/src/workflow.py"
     )
     assert named in str(verdict_of(CHILD.format(child=child) + parent, tmp_path).text)
+
+
+def test_the_error_above_an_exception_on_nothing_is_shown_with_its_line(tmp_path: Path) -> None:
+    none = "'NoneType' object has no attribute 'run'"
+    log = f"start\n[TensorRT] ERROR: no such layer\nfailed: {none}\n" + traceback(f"AttributeError: {none}")
+    verdict = verdict_of(log, tmp_path)
+    assert (verdict.line, verdict.text) == (2, "[TensorRT] ERROR: no such layer")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.code_reading.starters import PROGRAMS, STARTERS
 from amlstack.diagnose.diagnosis import Victim
 from amlstack.diagnose.events import Event, Log, Origin, comparable
-from amlstack.diagnose.reading.messages import logged_as_error
+from amlstack.diagnose.reading.last_words import logged_as_error
 from amlstack.diagnose.reading.tracebacks import COMMUNICATION, GIVES_UP, definite
 from amlstack.diagnose.signatures import EventRole, by_code
 

@@ -251,7 +251,7 @@ RETRIED = PENDING | {
 }
 """Signs of calls that are tried again, each a warning."""
 LOST = RETRIED | {"peer-gone"}
-"""Signs that may also be about a server that is none of the ranks."""
+"""A server that is none of the ranks may leave these signs too."""
 TRIES = 2
 MOST_OUTLIVED = 4
 """Lines shown of what ended nothing."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose import signatures
 from amlstack.diagnose.events import Log, Origin, Stamp, find_stamp, last_stamp
-from amlstack.diagnose.reading import lines, messages, records, tracebacks, writers
+from amlstack.diagnose.reading import last_words, lines, messages, records, tracebacks, writers
 from amlstack.diagnose.reading.collector import LONGEST_TEXT, NEAR, Collector
 from amlstack.diagnose.reading.terminal import NARROWEST, wraps
 from amlstack.diagnose.reading.writers import Layout
@@ -117,18 +117,18 @@ class Exceptions:
         if lines and (form := messages.record(lines[0])):
             self._records[line.rank, line.local] = form
 
-    def _of_child(self, raised: tracebacks.Raised, line: Line) -> bool:
+    def _follows_from(self, raised: tracebacks.Raised, line: Line) -> bool:
         """Adds the error above an exception that follows from it: what a child printed, or why nothing was made."""
         number, above = self._above
         nothing = _NOTHING.match(raised.text) is not None
-        message = raised.text.partition(": ")[2]
-        if nothing:
-            above = [each for each in islice(above, _WITHOUT) if not message or message not in each]
-        said = [writers.plain(text) for text in above] if nothing or raised.text.startswith(_PARENT) else []
+        looked_at = _WITHOUT if nothing else len(above) * raised.text.startswith(_PARENT)
+        said = [writers.plain(text) for text in above[:looked_at]]
+        same = raised.text.partition(": ")[2] if nothing else ""  # what was only printed before it was raised
         rows = [at for at in reversed(range(len(said))) if not _OF_UNITTEST.match(said[at])]
-        found = next((at for at in rows if messages.logged_as_error(said[at])), None)
+        rows = [at for at in rows if not (same and same in said[at])]
+        found = next((at for at in rows if last_words.logged_as_error(said[at])), None)
         if found is None and not nothing:
-            found = next((at for at in rows if messages.tells_of_an_end(said[at])), None)
+            found = next((at for at in rows if last_words.tells_of_an_end(said[at])), None)
         if found is None:
             return False
         at, facts = number - 1 - found, {"over": True}
@@ -222,11 +222,11 @@ class Exceptions:
                 continue
             rest: dict[str, Any] = {"soft": (rank, local) in self._ignored, "facts": _facts(cut)}
             above = writers.plain(next(iter(self._above[1]), ""))
-            if messages.logged_as_error(above):  # the program printed what its exception says first
+            if last_words.logged_as_error(above):  # the program printed what its exception says first
                 cut = replace(cut, text=f"{above} ({cut.text})")
             # How a program was started says nothing of what it did.
             code = "traceback-cut-short" if cut.says else "launcher-wrapper"
-            signature = by_code("interrupted" if reader.before.endswith(messages.INTERRUPTED) else code)
+            signature = by_code("interrupted" if reader.before.endswith(last_words.INTERRUPTED) else code)
             self._collector.add(signature, cut.line, line, cut.text, origin=Origin.TRACEBACK, source=cut.frame, **rest)
 
     def _goes_on(self, writer: Writer, number: int, line: Line) -> bool:
@@ -276,7 +276,7 @@ class Exceptions:
     def _meant(self, raised: tracebacks.Raised, line: Line) -> tuple[Signature, dict[str, str]]:
         """The signature of an exception, and pieces of its text."""
         found = match(raised.text)
-        if self._of_child(raised, line):
+        if self._follows_from(raised, line):
             return by_code("launcher-wrapper"), {}
         if found is None and raised.text.startswith("KeyError: ") and _ENVIRONMENT.search(raised.inner):
             return by_code("environment-variable-missing"), {}
@@ -294,7 +294,7 @@ class Exceptions:
             and any(map(tracebacks.DONE_WITHOUT.search, islice(above, _WITHOUT)))
         ):
             facts["guess"] = "said"
-        logged = bool(self._above[1]) and messages.logged_as_error(writers.plain(self._above[1][0]))
+        logged = bool(self._above[1]) and last_words.logged_as_error(writers.plain(self._above[1][0]))
         if raised.caught == "own" or (raised.caught and logged):
             facts["caught"] = raised.caught
         return facts
@@ -537,13 +537,13 @@ class Scanner:
             or (
                 event.role in better
                 and near <= event.line
-                and not ((begin or event.origin is Origin.LINE) and event.line < number - messages.LAST)
+                and not ((begin or event.origin is Origin.LINE) and event.line < number - last_words.LAST)
                 and not (event.soft and event.origin is Origin.LINE)
                 and not (begin and event.signature.kind == "stop" and event.line > number)
             )
             for event in events
         ):
-            code = "interrupted" if line.text == messages.INTERRUPTED else "logged-error"
+            code = "interrupted" if line.text == last_words.INTERRUPTED else "logged-error"
             self.collector.add(by_code(code), number, line, line.text.strip(), facts=said)
         for at, event in enumerate(events if begin else ()):
             if (
@@ -696,7 +696,7 @@ def _with_reason(text: str, before: Iterable[str]) -> str:
     """A shell's word of an abort, or the place of one, behind what the program itself says of it right above."""
     rows = [row.strip() for row in islice(before, CONTINUES) if row.strip()]
     if found := _OF_SHELL.match(text):
-        rows = [row for row in rows[:1] if not found["crash"] or messages.logged_as_error(row)]
+        rows = [row for row in rows[:1] if not found["crash"] or last_words.logged_as_error(row)]
     elif not text.endswith(FATAL):
         rows = [row for row in rows[:1] if _OF_PROTOBUF in row]
     above = next((row for row in rows if _SAYS_WHY.search(row) and not writers.soft(row)), None)
@@ -727,10 +727,10 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     ):
         if text:
             scanner.feed(number, text, before)
-    words = messages.last(tail.kept, number, line_of)
-    words = messages.compiled(words, tail.kept, number, line_of)
+    words = last_words.last(tail.kept, number, line_of)
+    words = last_words.compiled(words, tail.kept, number, line_of)
     if words is None or not words[1].text:
-        words = messages.above(tail.kept, number, line_of, scanner.collector.summed_up(number)) or words
+        words = last_words.above(tail.kept, number, line_of, scanner.collector.summed_up(number)) or words
     scanner.last_words(words, number)
     log = scanner.finish(number, (first[: writers.LONGEST], tail.kept))
     if _TRACKER.search(first[:LONGEST_TEXT]):  # an exception of `wandb.init` ends the run
